@@ -1,0 +1,103 @@
+// The npm build of @std ships no types. These are the few functions in use, so
+// that a wrong call fails `deno check`. With `jsr:` in deno.json they are unused.
+
+declare module "@std/assert" {
+  export function assert(expr: unknown, msg?: string): asserts expr;
+  export function assertEquals<T>(actual: T, expected: T, msg?: string): void;
+  export function assertNotEquals<T>(
+    actual: T,
+    expected: T,
+    msg?: string,
+  ): void;
+  export function assertMatch(
+    actual: string,
+    expected: RegExp,
+    msg?: string,
+  ): void;
+  export function assertNotMatch(
+    actual: string,
+    expected: RegExp,
+    msg?: string,
+  ): void;
+  export function assertStringIncludes(
+    actual: string,
+    expected: string,
+    msg?: string,
+  ): void;
+  export function assertThrows<E extends Error = Error>(
+    fn: () => unknown,
+    // deno-lint-ignore no-explicit-any -- constructor parameters of any error class
+    ErrorClass?: new (...args: any[]) => E,
+    msgIncludes?: string,
+  ): E;
+  export function assertRejects<E extends Error = Error>(
+    fn: () => PromiseLike<unknown>,
+    // deno-lint-ignore no-explicit-any -- constructor parameters of any error class
+    ErrorClass?: new (...args: any[]) => E,
+    msgIncludes?: string,
+  ): Promise<E>;
+}
+
+declare module "@std/cli/parse-args" {
+  export interface ParseOptions {
+    "--"?: boolean;
+    alias?: Record<string, string | readonly string[]>;
+    boolean?: boolean | string | readonly string[];
+    collect?: string | readonly string[];
+    default?: Record<string, unknown>;
+    negatable?: string | readonly string[];
+    stopEarly?: boolean;
+    string?: string | readonly string[];
+    unknown?: (arg: string, key?: string, value?: unknown) => unknown;
+  }
+  export interface Args extends Record<string, unknown> {
+    _: (string | number)[];
+    "--"?: string[];
+  }
+  export function parseArgs(
+    args: readonly string[],
+    options?: ParseOptions,
+  ): Args;
+}
+
+declare module "@std/cli/unicode-width" {
+  export function unicodeWidth(str: string): number;
+}
+
+declare module "@std/fs/ensure-dir" {
+  export function ensureDir(dir: string | URL): Promise<void>;
+  export function ensureDirSync(dir: string | URL): void;
+}
+
+declare module "@std/path/basename" {
+  export function basename(path: string, suffix?: string): string;
+}
+
+declare module "@std/path/dirname" {
+  export function dirname(path: string): string;
+}
+
+declare module "@std/path/from-file-url" {
+  export function fromFileUrl(url: string | URL): string;
+}
+
+declare module "@std/path/glob-to-regexp" {
+  export interface GlobOptions {
+    extended?: boolean;
+    globstar?: boolean;
+    caseInsensitive?: boolean;
+  }
+  export function globToRegExp(glob: string, options?: GlobOptions): RegExp;
+}
+
+declare module "@std/path/is-absolute" {
+  export function isAbsolute(path: string): boolean;
+}
+
+declare module "@std/path/join" {
+  export function join(...paths: string[]): string;
+}
+
+declare module "@std/path/resolve" {
+  export function resolve(...paths: string[]): string;
+}
