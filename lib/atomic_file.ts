@@ -1,0 +1,62 @@
+import { dirname } from "@std/path/dirname";
+
+/** How {@linkcode replaceFile} writes. */
+export interface ReplaceOptions {
+  /** Flush file and folder to disk before returning. @default {false} */
+  sync?: boolean;
+  /** Permission bits of the new file. @default {0o600} */
+  mode?: number;
+}
+
+/** Ending of the names that {@linkcode replaceFile} writes to first. */
+export const TEMP_SUFFIX = ".tmp";
+
+/** Writes all of `bytes`; a single write may be short. */
+export function writeAllSync(file: Deno.FsFile, bytes: Uint8Array): void {
+  for (let done = 0; done < bytes.length;) {
+    done += file.writeSync(bytes.subarray(done));
+  }
+}
+
+/** Flushes a folder, so that a rename in it survives a power cut (fsync(2)). */
+export function syncFolder(folder: string): void {
+  using handle = Deno.openSync(folder, { read: true });
+  handle.syncSync();
+}
+
+/**
+ * Replaces the file at `path` in one step: readers see the old content or the
+ * new, never a part. A symbolic link at `path` is replaced, not followed.
+ *
+ * The temporary name lies in the same folder and carries the process id.
+ *
+ * @throws {Deno.errors.NotFound} and the like, with no temporary file left.
+ */
+export function replaceFile(
+  path: string,
+  content: Uint8Array | string,
+  options: ReplaceOptions = {},
+): void {
+  const { sync = false, mode = 0o600 } = options;
+  const bytes = typeof content === "string"
+    ? new TextEncoder().encode(content)
+    : content;
+  const unique = crypto.randomUUID().slice(0, 8);
+  const temp = `${path}.${Deno.pid}-${unique}${TEMP_SUFFIX}`;
+  try {
+    {
+      using file = Deno.openSync(temp, { write: true, createNew: true, mode });
+      writeAllSync(file, bytes);
+      if (sync) file.syncSync();
+    }
+    Deno.renameSync(temp, path);
+  } catch (error) {
+    try {
+      Deno.removeSync(temp);
+    } catch {
+      // It was never made, or the folder is gone.
+    }
+    throw error;
+  }
+  if (sync) syncFolder(dirname(path));
+}

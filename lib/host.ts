@@ -1,0 +1,42 @@
+/** The clock, the environment and stderr, passed in so that tests can move them. */
+export interface Host {
+  /** Wall clock, epoch seconds with fractions. */
+  now(): number;
+  /** Seconds since some fixed moment; stands still while the machine sleeps. */
+  monotonic(): number;
+  /** Resolves after so many seconds. */
+  sleep(seconds: number): Promise<void>;
+  /** An environment variable; an empty one counts as absent. */
+  env(name: string): string | undefined;
+  /** IANA name of the zone that local times are shown in. */
+  timeZone(): string;
+  /** Writes one line to stderr. Never throws: a closed stderr loses the line. */
+  say(line: string): void;
+}
+
+const encoder = new TextEncoder();
+
+/** Writes all bytes to stderr; a closed or full stderr loses them. */
+export function writeStderr(text: string): void {
+  const bytes = encoder.encode(text);
+  try {
+    for (let done = 0; done < bytes.length;) {
+      done += Deno.stderr.writeSync(bytes.subarray(done));
+    }
+  } catch {
+    // The words are lost, the work is not: nobody reads a closed stderr.
+  }
+}
+
+/** The real world. */
+export function denoHost(): Host {
+  return {
+    now: () => Date.now() / 1000,
+    monotonic: () => performance.now() / 1000,
+    sleep: (seconds) =>
+      new Promise((resolve) => setTimeout(resolve, seconds * 1000)),
+    env: (name) => Deno.env.get(name) || undefined,
+    timeZone: () => Temporal.Now.timeZoneId(),
+    say: (line) => writeStderr(line + "\n"),
+  };
+}
