@@ -1,0 +1,14 @@
+/** The text of a file; empty if it is not there. */
+export function textOf(path: string): string {
+  try {
+    return Deno.readTextFileSync(path);
+  } catch {
+    return "";
+  }
+}
+
+/** Writes a shell script that can be run, and returns its path. */
+export function executable(path: string, text: string): string {
+  Deno.writeTextFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  return path;
+}
