@@ -26,7 +26,7 @@ export interface RunOptions {
 
 /** Polls until `condition` gives something true and returns that. */
 export async function until<T>(
-  condition: () => T | Promise<T>,
+  condition: () => T | false | Promise<T | false>,
   what: string,
   timeoutSeconds = 10,
 ): Promise<T> {

@@ -19,9 +19,14 @@ export class LaunchdStandIn {
     );
   }
 
-  /** Gives a loaded label one of the bad days that `launchctl.ts` names. */
+  /** Gives a loaded label a bad day, one of those in `launchctl.ts`. */
   badDay(label: string, day: string, value = ""): void {
     Deno.writeTextFileSync(join(this.folder, label, day), value);
+  }
+
+  /** Ends a bad day that lasts. */
+  goodDay(label: string, day: string): void {
+    Deno.removeSync(join(this.folder, label, day));
   }
 
   /** Kills what runs. */
