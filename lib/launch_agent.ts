@@ -21,6 +21,7 @@ export interface LaunchAgent {
   stderrPath: string | null;
   /** Key `EnvironmentVariables`, the strings in it: launchd ignores the rest. */
   environment: Record<string, string>;
+  /** Key `WorkingDirectory`. */
   workingDirectory: string | null;
   /** Key `StartCalendarInterval` as it stands; undefined if absent. See slot.ts. */
   calendar: unknown;
@@ -30,6 +31,7 @@ export interface LaunchAgent {
   startInterval: number | null;
   /** Key `KeepAlive` is true or a dictionary of conditions. */
   keepAlive: boolean;
+  /** Key `RunAtLoad` is true. */
   runAtLoad: boolean;
   /** Key `Disabled`; launchd keeps its own record, which goes before this. */
   disabled: boolean | null;
@@ -44,10 +46,13 @@ export type AgentFile =
 export interface GuardOptions {
   /** The label in the job's markers: after `--job`, else the agent's own. */
   label: string;
+  /** `--priority` is given. */
   priority: boolean;
   /** Seconds after a skip in which it may be made up; null: no such limit. */
   expires: number | null;
+  /** `--once` is given. */
   once: boolean;
+  /** `--resumable` is given. */
   resumable: boolean;
 }
 

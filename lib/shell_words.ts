@@ -2,7 +2,9 @@
 
 /** A word of a command line, or an operator between commands (`;`, `&&`, `|`, newline). */
 export interface ShellWord {
+  /** The word without its quotes; an operator without blanks, "" for newlines. */
   text: string;
+  /** Whether it stands between two commands. */
   operator: boolean;
 }
 

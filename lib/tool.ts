@@ -5,7 +5,9 @@
 export interface ToolResult {
   /** Exit status; 128+n after signal n, which includes the one of a time-out. */
   code: number;
+  /** Decoded as UTF-8; cut off at 4 MiB. */
   stdout: string;
+  /** As stdout. */
   stderr: string;
   /** It was killed because it took too long: `code` says nothing then. */
   timedOut: boolean;
