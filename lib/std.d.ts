@@ -101,3 +101,10 @@ declare module "@std/path/join" {
 declare module "@std/path/resolve" {
   export function resolve(...paths: string[]): string;
 }
+
+declare module "@std/text/closest-string" {
+  export function closestString(
+    givenWord: string,
+    possibleWords: readonly string[],
+  ): string;
+}

@@ -1,0 +1,205 @@
+import { pump, type Sink } from "./pump.ts";
+import { TailBuffer } from "./tail_buffer.ts";
+
+/** How a child ended. The code follows the shell: 128 + n for a signal. */
+export type ChildEnd =
+  | { started: true; code: number; timedOut: boolean }
+  | { started: false; code: 126 | 127; why: string };
+
+/** A child's end and the last bytes that it printed. */
+export interface TeedEnd {
+  end: ChildEnd;
+  stdout: Uint8Array;
+  stderr: Uint8Array;
+}
+
+/** What a child starts with. */
+export interface ChildOptions {
+  /** Added to the environment. */
+  env: Record<string, string>;
+  /** Taken out of the environment. */
+  unset?: readonly string[];
+  /** After so many seconds SIGTERM, after another {@linkcode KILL_GRACE} SIGKILL. */
+  timeout?: number | undefined;
+}
+
+/** Seconds between SIGTERM and SIGKILL, as in the original. */
+export const KILL_GRACE = 30;
+/** What is kept of each stream for classification, in bytes. */
+export const TAIL_BYTES = 65_536;
+/** A pipe that is silent for so long after the child's end is held by a grandchild. */
+const DRAIN_SECONDS = 1;
+
+const RELAYED = [
+  "SIGTERM",
+  "SIGINT",
+  "SIGHUP",
+  "SIGQUIT",
+  "SIGUSR1",
+  "SIGUSR2",
+] as const;
+type Relayed = typeof RELAYED[number];
+/** Numbers by POSIX and Linux; macOS differs in the last two only. */
+const NUMBERS: Record<Relayed, number> = {
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGQUIT: 3,
+  SIGTERM: 15,
+  SIGUSR1: Deno.build.os === "darwin" ? 30 : 10,
+  SIGUSR2: Deno.build.os === "darwin" ? 31 : 12,
+};
+
+/**
+ * Passes the guard's signals on to its child, once each, and remembers the last
+ * one. One that comes before the child is there is kept for it.
+ */
+export class SignalRelay implements Disposable {
+  readonly #handlers: [Relayed, () => void][];
+  #child: Deno.ChildProcess | null = null;
+  #last: Relayed | null = null;
+
+  /** Listens from now on. */
+  constructor() {
+    this.#handlers = RELAYED.map((signal) => [signal, () => this.#on(signal)]);
+    for (const [signal, handler] of this.#handlers) {
+      Deno.addSignalListener(signal, handler);
+    }
+  }
+
+  /** Exit code by the last signal, 128 + n; null if there was none. */
+  get code(): number | null {
+    return this.#last === null ? null : 128 + NUMBERS[this.#last];
+  }
+
+  /** True once there is a child. */
+  get attached(): boolean {
+    return this.#child !== null;
+  }
+
+  /** From now on signals go to this child. */
+  attach(child: Deno.ChildProcess): void {
+    this.#child = child;
+    if (this.#last !== null) send(child, this.#last);
+  }
+
+  #on(signal: Relayed): void {
+    this.#last = signal;
+    // A terminal has sent these two to the whole foreground group already.
+    const fromTerminal = (signal === "SIGINT" || signal === "SIGQUIT") &&
+      Deno.stdin.isTerminal();
+    if (this.#child !== null && !fromTerminal) send(this.#child, signal);
+  }
+
+  /** Stops listening. */
+  [Symbol.dispose](): void {
+    for (const [signal, handler] of this.#handlers) {
+      Deno.removeSignalListener(signal, handler);
+    }
+  }
+}
+
+function send(child: Deno.ChildProcess, signal: Deno.Signal): void {
+  try {
+    child.kill(signal);
+  } catch {
+    // It has just ended.
+  }
+}
+
+function spawn(
+  command: readonly [string, ...string[]],
+  options: ChildOptions,
+  output: "inherit" | "piped",
+): Deno.ChildProcess | ChildEnd {
+  const [program, ...args] = command;
+  const { unset = [] } = options;
+  const env = { ...options.env };
+  const clearEnv = unset.length > 0;
+  if (clearEnv) {
+    for (const [name, value] of Object.entries(Deno.env.toObject())) {
+      if (!(name in env) && !unset.includes(name)) env[name] = value;
+    }
+  }
+  try {
+    return new Deno.Command(program, {
+      args,
+      env,
+      clearEnv,
+      stdin: "inherit",
+      stdout: output,
+      stderr: output,
+    }).spawn();
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    const code = error instanceof Deno.errors.NotFound ? 127 : 126;
+    return { started: false, code, why };
+  }
+}
+
+/** Waits for the child, and sees to its time limit. */
+async function ended(
+  child: Deno.ChildProcess,
+  timeout: number | undefined,
+): Promise<ChildEnd> {
+  let timedOut = false;
+  const timers: ReturnType<typeof setTimeout>[] = [];
+  if (timeout !== undefined) {
+    timers.push(setTimeout(() => {
+      timedOut = true;
+      send(child, "SIGTERM");
+      timers.push(setTimeout(() => send(child, "SIGKILL"), KILL_GRACE * 1000));
+    }, timeout * 1000));
+  }
+  try {
+    const { code } = await child.status;
+    return { started: true, code, timedOut };
+  } finally {
+    for (const timer of timers) clearTimeout(timer);
+  }
+}
+
+/** Runs a command with the guard's own stdin, stdout and stderr. */
+export async function runInherited(
+  command: readonly [string, ...string[]],
+  signals: SignalRelay,
+  options: ChildOptions,
+): Promise<ChildEnd> {
+  const child = spawn(command, options, "inherit");
+  if ("started" in child) return child;
+  signals.attach(child);
+  return await ended(child, options.timeout);
+}
+
+/**
+ * Runs a command and passes its stdout and stderr on byte for byte, keeping the
+ * last {@linkcode TAIL_BYTES} of each. Each keeps its order; between the two it
+ * may shift.
+ */
+export async function runTeed(
+  command: readonly [string, ...string[]],
+  signals: SignalRelay,
+  options: ChildOptions,
+): Promise<TeedEnd> {
+  const child = spawn(command, options, "piped");
+  const none = new Uint8Array();
+  if ("started" in child) return { end: child, stdout: none, stderr: none };
+  signals.attach(child);
+  const end = ended(child, options.timeout);
+  const tee = async (
+    source: ReadableStream<Uint8Array>,
+    sink: Sink,
+  ): Promise<Uint8Array> => {
+    const tail = new TailBuffer(TAIL_BYTES);
+    await pump(source, sink, {
+      seen: (bytes) => tail.push(bytes),
+      ended: end,
+      quietSeconds: DRAIN_SECONDS,
+    });
+    return tail.toBytes();
+  };
+  const [stdout, stderr] = await Promise.all([
+    tee(child.stdout, Deno.stdout),
+    tee(child.stderr, Deno.stderr),
+  ]);
+  return { end: await end, stdout, stderr };
+}

@@ -1,0 +1,84 @@
+import type { SignalRelay } from "./child.ts";
+import {
+  type Circuit,
+  circuitStatus,
+  claimProbe,
+  closedCircuit,
+  type Policy,
+} from "./circuit.ts";
+import type { Host } from "./host.ts";
+import type { Refusal } from "./marker.ts";
+import { type Self, shimPath } from "./shim.ts";
+import {
+  LOCK_WAIT,
+  readCircuit,
+  SHORT_LOCK_WAIT,
+  updateState,
+} from "./state.ts";
+
+/** What every mode of the guard works with. */
+export interface Guard {
+  host: Host;
+  signals: SignalRelay;
+  self: Self;
+  policy: Policy;
+  /** Null if there is none to be had: then nothing is refused or recorded. */
+  folder: string | null;
+}
+
+/** One line of the guard's own on stderr. */
+export function say(guard: Guard, line: string): void {
+  guard.host.say(`quota_guard: ${line}`);
+}
+
+/** The circuit as it stands; closed if there is no state. */
+export async function circuitNow(guard: Guard): Promise<Circuit> {
+  return guard.folder === null
+    ? closedCircuit()
+    : await readCircuit(guard.folder, guard.host);
+}
+
+/** Why and for how long the open circuit refuses. */
+export function refusalOf(circuit: Circuit, now: number): Refusal {
+  const status = circuitStatus(circuit, now);
+  return { reason: status.reason, remaining: status.remaining_seconds };
+}
+
+/**
+ * Claims the one probe of an interval: of all who ask at once, one gets it.
+ *
+ * @returns True if this process has it; null if the lock could not be had
+ */
+export async function claimPriorityProbe(
+  guard: Guard,
+): Promise<boolean | null> {
+  if (guard.folder === null) return false;
+  const { host, policy } = guard;
+  const claimed = await updateState<boolean>(guard.folder, host, (state) => {
+    const circuit = claimProbe(
+      state.circuit,
+      host.now(),
+      policy.probeInterval,
+    );
+    return circuit === null ? { result: false } : { circuit, result: true };
+  }, lockWait(guard, LOCK_WAIT));
+  if (claimed.done) return claimed.result;
+  say(guard, `no probe: ${claimed.why}`);
+  return null;
+}
+
+/** How long to wait for the lock: a signal leaves little time. */
+export function lockWait(guard: Guard, seconds: number): number {
+  return guard.signals.code === null
+    ? seconds
+    : Math.min(seconds, SHORT_LOCK_WAIT);
+}
+
+/** Files that are the guard itself, never the real claude. */
+export function ownPaths(guard: Guard): string[] {
+  const { folder, self } = guard;
+  return [
+    ...(folder === null ? [] : [shimPath(folder)]),
+    self.script ?? self.interpreter,
+  ];
+}

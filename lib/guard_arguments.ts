@@ -1,0 +1,197 @@
+import { parseArgs } from "@std/cli/parse-args";
+import { parseDuration } from "./duration.ts";
+import { labelProblem } from "./marker.ts";
+import { UnknownFlagError, UsageError } from "./usage.ts";
+
+/** A job as given on the command line. */
+export interface Job {
+  label: string;
+  command: readonly [string, ...string[]];
+  /** May claim the probe while the circuit is open. */
+  priority: boolean;
+  /** Has effects before its first call: never owed once started. */
+  once: boolean;
+  /** May be started again after it got something done. */
+  resumable: boolean;
+  /** Seconds; undefined for none. */
+  timeout: number | undefined;
+  /** Exit code of a skip. */
+  skipExit: number;
+}
+
+/** What the guard is asked to do. */
+export type GuardCommand =
+  | { mode: "job"; job: Job }
+  | { mode: "claude"; args: readonly string[] }
+  | { mode: "status"; json: boolean }
+  | { mode: "open"; until: string | null; reason: string | null }
+  | { mode: "close" }
+  | {
+    mode: "classify";
+    exit: number | null;
+    at: string | null;
+    zone: string | null;
+    file: string | null;
+  }
+  | { mode: "help" }
+  | { mode: "version" };
+
+const MODES = [
+  "--job",
+  "--claude",
+  "--status",
+  "--open",
+  "--close",
+  "--classify",
+];
+
+/** The flags of each mode; a string flag takes a value. */
+const FLAGS: Record<string, { boolean: string[]; string: string[] }> = {
+  "--job": {
+    boolean: ["priority", "once", "resumable"],
+    string: ["job", "expires", "timeout", "skip-exit"],
+  },
+  "--status": { boolean: ["status", "json"], string: [] },
+  "--open": { boolean: ["open"], string: ["until", "reason"] },
+  "--close": { boolean: ["close"], string: [] },
+  "--classify": { boolean: ["classify"], string: ["exit", "at", "tz"] },
+};
+
+/**
+ * Reads the guard's arguments. Without a flag of the guard's all of them belong
+ * to the real claude, as in the original.
+ *
+ * @throws {UsageError} If they cannot be read; the message says what to do.
+ */
+export function parseGuardArguments(args: readonly string[]): GuardCommand {
+  const [first] = args;
+  if (first === undefined || first === "--help") return { mode: "help" };
+  if (first === "--version") return { mode: "version" };
+  const split = args.indexOf("--");
+  const own = split < 0 ? args : args.slice(0, split);
+  const rest = split < 0 ? [] : args.slice(split + 1);
+  const mode = MODES.find((flag) =>
+    own.some((arg) => arg === flag || arg.startsWith(`${flag}=`))
+  );
+  if (mode === undefined) return { mode: "claude", args };
+  if (mode === "--claude") {
+    return { mode: "claude", args: split < 0 ? own.slice(1) : rest };
+  }
+  if (own.includes("--help")) return { mode: "help" };
+  const flags = readFlags(mode, own);
+  switch (mode) {
+    case "--job":
+      return { mode: "job", job: jobFrom(flags, rest) };
+    case "--status":
+      return { mode: "status", json: flags.is("json") };
+    case "--open":
+      return {
+        mode: "open",
+        until: flags.text("until"),
+        reason: flags.text("reason"),
+      };
+    case "--close":
+      return { mode: "close" };
+    default:
+      return {
+        mode: "classify",
+        exit: flags.whole("exit", 255),
+        at: flags.text("at"),
+        zone: flags.text("tz"),
+        file: flags.words[0] ?? null,
+      };
+  }
+}
+
+interface Flags {
+  words: string[];
+  is(flag: string): boolean;
+  text(flag: string): string | null;
+  whole(flag: string, most: number): number | null;
+  seconds(flag: string): number | null;
+}
+
+function readFlags(mode: string, own: readonly string[]): Flags {
+  const spec = FLAGS[mode] ?? { boolean: [], string: [] };
+  const parsed = parseArgs(own, {
+    ...spec,
+    unknown: (arg, key) => {
+      if (key !== undefined) {
+        const known = [...spec.boolean, ...spec.string].map((flag) => `--${flag}`);
+        throw new UnknownFlagError(arg.split("=")[0] ?? arg, mode, known);
+      }
+      return true;
+    },
+  });
+  const words = parsed._.map(String);
+  if (words.length > (mode === "--classify" ? 1 : 0)) {
+    throw new UsageError(
+      mode === "--job"
+        ? `"${words[0]}" stands before the --; the command comes after it`
+        : `"${words[0]}" is one word too many for ${mode}`,
+    );
+  }
+  const text = (flag: string): string | null => {
+    const value = parsed[flag];
+    if (value === undefined) return null;
+    if (typeof value !== "string" || value === "") {
+      throw new UsageError(`--${flag} needs a value`);
+    }
+    return value;
+  };
+  return {
+    words,
+    is: (flag) => parsed[flag] === true,
+    text,
+    whole: (flag, most) => {
+      const value = text(flag);
+      if (value === null) return null;
+      const n = /^\d+$/.test(value) ? Number(value) : NaN;
+      if (!(n <= most)) {
+        throw new UsageError(
+          `--${flag} takes a whole number from 0 to ${most}, not "${value}"`,
+        );
+      }
+      return n;
+    },
+    seconds: (flag) => {
+      const value = text(flag);
+      if (value === null) return null;
+      const n = parseDuration(value);
+      if (n === null) {
+        throw new UsageError(
+          `--${flag} takes a length of time such as 90, 15m, 2h or 1d, not "${value}"`,
+        );
+      }
+      return n;
+    },
+  };
+}
+
+function jobFrom(flags: Flags, command: readonly string[]): Job {
+  const label = flags.text("job") ?? "";
+  const problem = labelProblem(label);
+  if (problem !== null) throw new UsageError(`--job: ${problem}`);
+  const [program, ...args] = command;
+  if (program === undefined || program === "") {
+    throw new UsageError("--job requires a command after --");
+  }
+  if (flags.is("once") && flags.is("resumable")) {
+    throw new UsageError(
+      "--once and --resumable exclude each other: a job is either never owed once started, or may be started again",
+    );
+  }
+  // Read here so that a mistyped one shows at the first start; the catch-up acts on it.
+  flags.seconds("expires");
+  const timeout = flags.seconds("timeout");
+  if (timeout === 0) throw new UsageError("--timeout must be above zero");
+  return {
+    label,
+    command: [program, ...args],
+    priority: flags.is("priority"),
+    once: flags.is("once"),
+    resumable: flags.is("resumable"),
+    timeout: timeout ?? undefined,
+    skipExit: flags.whole("skip-exit", 255) ?? 0,
+  };
+}

@@ -1,0 +1,107 @@
+import { dirname } from "@std/path/dirname";
+import { join } from "@std/path/join";
+import type { Host } from "./host.ts";
+import { ENV } from "./settings.ts";
+
+/** What a job's PATH is under launchd, launchd.plist(5). */
+export const LAUNCHD_PATH = "/usr/bin:/bin:/usr/sbin:/sbin";
+
+const HOME_PLACES = [".local/bin/claude", ".claude/local/claude"];
+const SYSTEM_PLACES = ["/opt/homebrew/bin/claude", "/usr/local/bin/claude"];
+/** A script that names the guard leads back to it. */
+const GUARD_NAME = /claude-quota-guard|quota_guard|quota-guard/;
+
+/** The entries of PATH. */
+export function pathEntries(env: Host["env"]): string[] {
+  return (env("PATH") ?? LAUNCHD_PATH).split(":").filter((entry) =>
+    entry !== ""
+  );
+}
+
+function realPath(path: string): string | null {
+  try {
+    return Deno.realPathSync(path);
+  } catch {
+    return null;
+  }
+}
+
+/** True if `path` is a script of the guard's: its shim, the guard itself, or a wrapper that calls either. */
+function leadsToGuard(path: string, own: readonly string[]): boolean {
+  const real = realPath(path);
+  if (own.some((mine) => mine === path || realPath(mine) === real)) return true;
+  const head = new Uint8Array(4096);
+  try {
+    using file = Deno.openSync(path, { read: true });
+    const size = file.readSync(head) ?? 0;
+    const text = new TextDecoder().decode(head.subarray(0, size));
+    return text.startsWith("#!") && GUARD_NAME.test(text);
+  } catch {
+    return false;
+  }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    const info = Deno.statSync(path);
+    return info.isFile && (info.mode === null || (info.mode & 0o111) !== 0);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The claude that came in by `CLAUDE_BIN` or `CLAUDE`; null if there is none or
+ * it is the guard.
+ *
+ * @param own Paths of the shim and of the guard's script
+ */
+export function claudeFromEnvironment(
+  env: Host["env"],
+  own: readonly string[],
+): string | null {
+  for (const name of [ENV.realClaude, "CLAUDE_BIN", "CLAUDE"]) {
+    const path = env(name);
+    if (
+      path !== undefined && path.includes("/") && isExecutable(path) &&
+      !leadsToGuard(path, own)
+    ) return path;
+  }
+  return null;
+}
+
+/**
+ * The real claude: `CLAUDE_REAL_BIN`, else a `CLAUDE_BIN` or `CLAUDE` that is
+ * not the guard, else PATH without the guard, else where installers put it.
+ * Null if there is none.
+ */
+export function findRealClaude(
+  env: Host["env"],
+  own: readonly string[],
+): string | null {
+  const named = claudeFromEnvironment(env, own);
+  if (named !== null) return named;
+  const home = env("HOME");
+  const places = [
+    ...pathEntries(env).map((entry) => join(entry, "claude")),
+    ...(home === undefined ? [] : HOME_PLACES.map((rest) => join(home, rest))),
+    ...SYSTEM_PLACES,
+  ];
+  return places.find((path) =>
+    isExecutable(path) && !leadsToGuard(path, own)
+  ) ??
+    null;
+}
+
+/**
+ * PATH for a call: claude's own folder and that of its real path come last,
+ * since npm's claude starts with `#!/usr/bin/env node`.
+ */
+export function callPath(env: Host["env"], claude: string): string {
+  const entries = pathEntries(env);
+  for (const path of [claude, realPath(claude) ?? claude]) {
+    const folder = dirname(path);
+    if (!entries.includes(folder)) entries.push(folder);
+  }
+  return entries.join(":");
+}

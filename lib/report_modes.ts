@@ -1,0 +1,154 @@
+import { TAIL_BYTES } from "./child.ts";
+import { closeByHand, openByHand } from "./circuit.ts";
+import { formatDuration } from "./duration.ts";
+import { classify } from "./ending.ts";
+import { type Guard, say } from "./guard.ts";
+import type { GuardCommand } from "./guard_arguments.ts";
+import { formatInstant, parseInstant } from "./instant.ts";
+import { reasonWord } from "./marker.ts";
+import {
+  readBooks,
+  readCircuit,
+  reasonOf,
+  type State,
+  updateState,
+} from "./state.ts";
+import { statusLines, statusReport } from "./status.ts";
+import { UsageError } from "./usage.ts";
+
+type Mode<M extends GuardCommand["mode"]> = Extract<GuardCommand, { mode: M }>;
+
+/** Exit code when the state can be neither read nor written. */
+const EXIT_NO_STATE = 1;
+
+/** The text of `--status`, without its last newline. */
+export async function showStatus(
+  guard: Guard,
+  command: Mode<"status">,
+): Promise<string> {
+  const { host, policy } = guard;
+  const folder = needFolder(guard);
+  const circuit = await readCircuit(folder, host);
+  const books = await readBooks(folder, host);
+  const now = host.now();
+  return command.json
+    ? JSON.stringify(statusReport(circuit, books, now, policy), null, 2)
+    : statusLines(circuit, books, now, policy, host.timeZone()).join("\n");
+}
+
+/** Opens the circuit by hand; the exit code. */
+export async function openCircuit(
+  guard: Guard,
+  command: Mode<"open">,
+): Promise<number> {
+  const { host, policy } = guard;
+  const now = host.now();
+  const zone = host.timeZone();
+  const until = command.until === null
+    ? now + policy.cooldown
+    : parseInstant(command.until, now, zone);
+  if (until === null) {
+    throw new UsageError(
+      `--until takes an instant such as +5m, 17:30 or 2026-12-01T08:00, not "${command.until}"`,
+    );
+  }
+  if (until <= now) {
+    throw new UsageError(`--until ${command.until} has passed already`);
+  }
+  const reason = reasonWord(command.reason ?? "manual");
+  return await change(guard, ({ circuit }) => {
+    const opened = openByHand(circuit, until, reason, now);
+    return {
+      circuit: opened,
+      words: `open until ${formatInstant(opened.open_until, now, zone)} (${
+        formatDuration(opened.open_until - now)
+      })`,
+    };
+  });
+}
+
+/** Closes the circuit by hand; the exit code. */
+export async function closeCircuit(guard: Guard): Promise<number> {
+  return await change(guard, ({ circuit }) => ({
+    circuit: closeByHand(circuit, guard.host.now()),
+    words: "closed",
+  }));
+}
+
+async function change(
+  guard: Guard,
+  by: (state: State) => { circuit: State["circuit"]; words: string },
+): Promise<number> {
+  const folder = needFolder(guard);
+  const changed = await updateState(folder, guard.host, (state) => {
+    const { circuit, words } = by(state);
+    return { circuit, result: words };
+  });
+  say(
+    guard,
+    changed.done
+      ? `the circuit is ${changed.result}`
+      : `the circuit stays as it is: ${changed.why}`,
+  );
+  return changed.done ? 0 : EXIT_NO_STATE;
+}
+
+function needFolder(guard: Guard): string {
+  if (guard.folder !== null) return guard.folder;
+  throw new UsageError(
+    "set CLAUDE_QUOTA_DIR or HOME: there is no state folder",
+  );
+}
+
+/** The JSON of `--classify`: how a call that printed this ended. */
+export function classifyText(
+  guard: Guard,
+  command: Mode<"classify">,
+  text: Uint8Array,
+): string {
+  const { host } = guard;
+  const zone = command.zone ?? host.timeZone();
+  try {
+    Temporal.Now.zonedDateTimeISO(zone);
+  } catch {
+    throw new UsageError(
+      `--tz takes the name of a time zone such as Asia/Tokyo, not "${zone}"`,
+    );
+  }
+  const at = command.at === null
+    ? host.now()
+    : parseInstant(command.at, host.now(), zone);
+  if (at === null) {
+    throw new UsageError(
+      `--at takes an instant such as 1796056215 or 2026-12-01T08:00, not "${command.at}"`,
+    );
+  }
+  const { ending, scope, window, reset_at, evidence } = classify({
+    stdout: text.subarray(-TAIL_BYTES),
+    stderr: new Uint8Array(),
+    exit: command.exit ?? 0,
+    startedAt: at,
+    timeZone: zone,
+  });
+  return JSON.stringify({ ending, scope, window, reset_at, evidence });
+}
+
+/**
+ * What `--classify` is to judge: a file, or standard input.
+ *
+ * @throws {UsageError} If the file cannot be read.
+ */
+export async function classifyInput(
+  command: Mode<"classify">,
+): Promise<Uint8Array> {
+  if (command.file === null) {
+    return new Uint8Array(
+      await new Response(Deno.stdin.readable).arrayBuffer(),
+    );
+  }
+  try {
+    return Deno.readFileSync(command.file);
+  } catch (error) {
+    throw new UsageError(`cannot read "${command.file}": ${reasonOf(error)}`);
+  }
+}

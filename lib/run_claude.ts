@@ -1,0 +1,229 @@
+import { type Books, recordOk } from "./books.ts";
+import { isCall, modelOf } from "./call.ts";
+import { type ChildEnd, runInherited, runTeed } from "./child.ts";
+import {
+  type Circuit,
+  circuitStatus,
+  lastClosed,
+  openUntil,
+  recordEnding,
+  scopeLimit,
+} from "./circuit.ts";
+import { classify, type Ending, type EndingName } from "./ending.ts";
+import {
+  circuitNow,
+  type Guard,
+  lockWait,
+  ownPaths,
+  refusalOf,
+  say,
+} from "./guard.ts";
+import { circuitOpenMarker, probePassMarker } from "./marker.ts";
+import { callPath, findRealClaude } from "./real_claude.ts";
+import { addCall, readRun } from "./run_file.ts";
+import { ENV } from "./settings.ts";
+import {
+  LOCK_WAIT,
+  readBooks,
+  reasonOf,
+  SHORT_LOCK_WAIT,
+  updateState,
+} from "./state.ts";
+import { type CallRecord, callRecord, metLimit } from "./tally.ts";
+
+/** Exit code of a call that an open circuit refuses: sysexits' EX_TEMPFAIL, as in the original. */
+export const EXIT_CIRCUIT_OPEN = 75;
+/** A guard within a guard within a guard: something calls itself. */
+const DEEPEST_CALL = 10;
+/** The endings that may move the circuit. */
+const MOVES: ReadonlySet<EndingName> = new Set(["limit", "suspected", "ok"]);
+
+/**
+ * Runs the real claude. A call is refused while the circuit is open, unless its
+ * run holds the probe; how it ends is recorded. Everything else passes through.
+ *
+ * @returns claude's own exit code, or 75 for a refusal
+ */
+export async function runClaude(
+  guard: Guard,
+  args: readonly string[],
+): Promise<number> {
+  const { host, signals } = guard;
+  const claude = findRealClaude(host.env, ownPaths(guard));
+  if (claude === null) {
+    say(
+      guard,
+      `no claude found on PATH or in its usual places; set ${ENV.realClaude} to its absolute path`,
+    );
+    return 127;
+  }
+  const depth = Number(host.env(ENV.depth) ?? 0) + 1;
+  if (depth > DEEPEST_CALL) {
+    say(
+      guard,
+      `"${claude}" leads back to the guard; set ${ENV.realClaude} to the real claude`,
+    );
+    return 126;
+  }
+  const env = {
+    PATH: callPath(host.env, claude),
+    [ENV.depth]: String(depth),
+  };
+  const unset = host.env(ENV.watchdog) !== undefined &&
+      host.env(ENV.keepWatchdog) !== "1"
+    ? [ENV.watchdog]
+    : [];
+  const onTerminal = Deno.stdout.isTerminal();
+  if (!isCall(args, onTerminal)) {
+    const end = await runInherited([claude, ...args], signals, { env });
+    return callCode(guard, claude, end);
+  }
+  const model = modelOf(args);
+  const admission = await admit(guard, model);
+  if (!admission.admitted) return EXIT_CIRCUIT_OPEN;
+  const startedAt = host.now();
+  if (onTerminal) {
+    const end = await runInherited([claude, ...args], signals, { env, unset });
+    return callCode(guard, claude, end);
+  }
+  const { end, stdout, stderr } = await runTeed(
+    [claude, ...args],
+    signals,
+    { env, unset },
+  );
+  if (end.started) {
+    const timeZone = host.timeZone();
+    const ending = classify({
+      stdout,
+      stderr,
+      exit: end.code,
+      startedAt,
+      timeZone,
+    });
+    await recordClaudeResult(guard, {
+      ending,
+      model,
+      passed: admission.passed,
+      startedAt,
+    });
+  }
+  return callCode(guard, claude, end);
+}
+
+function callCode(guard: Guard, claude: string, end: ChildEnd): number {
+  if (!end.started) say(guard, `cannot start "${claude}": ${end.why}`);
+  return end.code;
+}
+
+/** Whether a call is let through, and by which open circuit; `passed` null for a closed one. */
+type Admission = { admitted: false } | {
+  admitted: true;
+  passed: number | null;
+};
+
+async function admit(guard: Guard, model: string): Promise<Admission> {
+  const { host, folder } = guard;
+  const circuit = await circuitNow(guard);
+  const now = host.now();
+  const id = host.env(ENV.run) ?? null;
+  const scope = scopeLimit(circuit, model, now);
+  if (scope !== null) {
+    const remaining = Math.ceil(scope.open_until - now);
+    host.say(circuitOpenMarker({ reason: `quota-${scope.family}`, remaining }));
+    noteRefusal(guard, id, scope.open_until);
+    return { admitted: false };
+  }
+  if (!circuitStatus(circuit, now).is_open) {
+    return { admitted: true, passed: null };
+  }
+  const refusal = refusalOf(circuit, now);
+  const run = folder !== null && id !== null ? readRun(folder, id) : null;
+  const holdsProbe = host.env(ENV.probe) === "1" && run !== null && run.probe;
+  if (!holdsProbe || metLimit(run)) {
+    host.say(circuitOpenMarker(refusal));
+    noteRefusal(guard, id, null);
+    return { admitted: false };
+  }
+  host.say(probePassMarker(refusal));
+  return { admitted: true, passed: circuit.opened_at };
+}
+
+function noteRefusal(
+  guard: Guard,
+  id: string | null,
+  owedFrom: number | null,
+): void {
+  noteCall(guard, id, { met: "refused", owedFrom, cost: null });
+}
+
+function noteCall(
+  guard: Guard,
+  id: string | null,
+  record: CallRecord,
+): void {
+  if (guard.folder === null || id === null) return;
+  try {
+    addCall(guard.folder, id, record);
+  } catch (error) {
+    say(guard, `a call is not on its run's tally: ${reasonOf(error)}`);
+  }
+}
+
+/** How one call ended, and what let it through. */
+export interface ClaudeResult {
+  ending: Ending;
+  model: string;
+  /** `opened_at` of the open circuit that let it through; null if it was closed. */
+  passed: number | null;
+  startedAt: number;
+}
+
+/**
+ * Puts a call's ending on its run's tally, and on the state if it opens, moves
+ * or closes the circuit or is the first answer in a while.
+ */
+export async function recordClaudeResult(
+  guard: Guard,
+  result: ClaudeResult,
+): Promise<void> {
+  const { host, folder, policy } = guard;
+  if (folder === null) return;
+  const { ending, model, passed, startedAt } = result;
+  const scopeUntil = ending.ending === "limit" && ending.scope !== "account"
+    ? openUntil(ending, host.now(), policy)
+    : null;
+  noteCall(guard, host.env(ENV.run) ?? null, callRecord(ending, scopeUntil));
+  if (ending.ending === "ok" && passed === null) {
+    await recordAnswer(guard, startedAt);
+    return;
+  }
+  if (!MOVES.has(ending.ending)) return;
+  const recorded = await updateState(folder, host, (state) => {
+    const now = host.now();
+    const report = { ending, job: host.env(ENV.job) ?? null, model, passed };
+    const circuit = recordEnding(state.circuit, report, now, policy);
+    const books = ending.ending !== "ok"
+      ? state.books
+      : circuit !== state.circuit
+      ? { ...state.books, last_ok: now }
+      : recordOk(state.books, startedAt, lastClosed(circuit, now));
+    return { circuit, books, result: null };
+  }, lockWait(guard, LOCK_WAIT));
+  if (!recorded.done) {
+    say(guard, `a call's ${ending.ending} is not recorded: ${recorded.why}`);
+  }
+}
+
+/** Notes that the allowance is there, unless that is known: the usual case costs no lock. */
+async function recordAnswer(guard: Guard, startedAt: number): Promise<void> {
+  const { host, folder } = guard;
+  if (folder === null) return;
+  const noted = (books: Books, circuit: Circuit): Books =>
+    recordOk(books, startedAt, lastClosed(circuit, host.now()));
+  const books = await readBooks(folder, host);
+  if (noted(books, await circuitNow(guard)) === books) return;
+  await updateState(folder, host, (state) => ({
+    books: noted(state.books, state.circuit),
+    result: null,
+  }), SHORT_LOCK_WAIT);
+}

@@ -1,0 +1,76 @@
+import { join } from "@std/path/join";
+import { writeAllSync } from "./atomic_file.ts";
+import type { Host } from "./host.ts";
+import { ensureFolder, openInFolder } from "./state.ts";
+import {
+  callLine,
+  type CallRecord,
+  parseTally,
+  PROBE_LINE,
+  type Tally,
+} from "./tally.ts";
+
+/** Longer than any run; what is older was left by a guard that died. */
+const LONGEST_RUN = 32 * 86_400;
+// What comes in by the environment names a file: nothing but our own form.
+const RUN_ID = /^\d{10}-\d+-[0-9a-f]{8}$/;
+
+function runPath(folder: string, id: string): string {
+  return join(folder, "runs", id);
+}
+
+/**
+ * Begins a run: makes the file that its calls add their lines to, and sweeps
+ * those of runs that ended long ago without removing theirs.
+ *
+ * @returns The run's id
+ * @throws {Error} If the file cannot be made.
+ */
+export function startRun(folder: string, host: Host, probe: boolean): string {
+  ensureFolder(folder, host);
+  const runs = join(folder, "runs");
+  ensureFolder(runs, host);
+  const now = Math.floor(host.now());
+  for (const { name } of Deno.readDirSync(runs)) {
+    if (RUN_ID.test(name) && Number(name.slice(0, 10)) < now - LONGEST_RUN) {
+      Deno.removeSync(join(runs, name));
+    }
+  }
+  const id = `${now}-${Deno.pid}-${crypto.randomUUID().slice(0, 8)}`;
+  using file = Deno.openSync(runPath(folder, id), {
+    write: true,
+    createNew: true,
+    mode: 0o600,
+  });
+  if (probe) writeAllSync(file, new TextEncoder().encode(PROBE_LINE));
+  return id;
+}
+
+/** The calls of a run so far; null once it has ended, or if it never was. */
+export function readRun(folder: string, id: string): Tally | null {
+  if (!RUN_ID.test(id)) return null;
+  try {
+    return parseTally(Deno.readTextFileSync(runPath(folder, id)));
+  } catch {
+    return null;
+  }
+}
+
+/** Adds a call to its run: one append, no lock. Does nothing once the run has ended. */
+export function addCall(folder: string, id: string, record: CallRecord): void {
+  if (readRun(folder, id) === null) return;
+  using file = openInFolder(runPath(folder, id), {
+    append: true,
+    create: false,
+  });
+  writeAllSync(file, new TextEncoder().encode(callLine(record)));
+}
+
+/** Ends a run: whatever still carries its id is refused while the circuit is open. */
+export function endRun(folder: string, id: string): void {
+  try {
+    Deno.removeSync(runPath(folder, id));
+  } catch {
+    // Swept, or never made: it has ended either way.
+  }
+}

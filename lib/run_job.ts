@@ -1,0 +1,199 @@
+import { type JobEntry, recordJob } from "./books.ts";
+import { type ChildEnd, runInherited } from "./child.ts";
+import { circuitStatus } from "./circuit.ts";
+import {
+  circuitNow,
+  claimPriorityProbe,
+  type Guard,
+  lockWait,
+  ownPaths,
+  refusalOf,
+  say,
+} from "./guard.ts";
+import type { Job } from "./guard_arguments.ts";
+import { writeStderr } from "./host.ts";
+import {
+  priorityProbeMarker,
+  ranMarker,
+  refusedMarker,
+  skippedMarker,
+} from "./marker.ts";
+import { claudeFromEnvironment, pathEntries } from "./real_claude.ts";
+import { endRun, readRun, startRun } from "./run_file.ts";
+import { ENV } from "./settings.ts";
+import { ensureShim } from "./shim.ts";
+import { LOCK_WAIT, reasonOf, updateState } from "./state.ts";
+import { type Tally, verdict, worstEnding } from "./tally.ts";
+
+/** A skip that a busy lock keeps off the books stands in the log. */
+const SKIP_LOCK_WAIT = 2;
+const NO_CALLS: Tally = { probe: false, calls: [] };
+
+/**
+ * Runs a job, or skips it while the circuit is open, and says in its log which.
+ *
+ * @returns The job's exit code; that of a skip if it was skipped
+ */
+export async function runJob(guard: Guard, job: Job): Promise<number> {
+  const circuit = await circuitNow(guard);
+  const now = guard.host.now();
+  if (!circuitStatus(circuit, now).is_open) {
+    return await startJob(guard, job, false);
+  }
+  const refusal = refusalOf(circuit, now);
+  const claimed = job.priority ? await claimPriorityProbe(guard) : false;
+  if (claimed === true && guard.signals.code === null) {
+    guard.host.say(
+      priorityProbeMarker(job.label, refusal, guard.host.now()),
+    );
+    return await startJob(guard, job, true);
+  }
+  const ts = Math.floor(guard.host.now());
+  guard.host.say(skippedMarker(job.label, refusal, ts));
+  await recordOutcome(guard, job.label, {
+    outcome: "skipped",
+    ts,
+    exit: null,
+    reason: refusal.reason,
+    ending: null,
+    calls: 0,
+    seconds: null,
+    owed_from: null,
+  }, claimed === null ? 0 : SKIP_LOCK_WAIT);
+  return guard.signals.code ?? job.skipExit;
+}
+
+async function recordOutcome(
+  guard: Guard,
+  label: string,
+  entry: JobEntry,
+  seconds: number,
+): Promise<void> {
+  if (guard.folder === null) return;
+  const recorded = await updateState(guard.folder, guard.host, (state) => ({
+    books: recordJob(state.books, label, entry),
+    result: null,
+  }), lockWait(guard, seconds));
+  if (!recorded.done) {
+    say(
+      guard,
+      `job ${label} is in its log but not on the books: ${recorded.why}`,
+    );
+  }
+}
+
+/** Starts the run's file and shim; without them the job runs all the same. */
+function prepareRun(
+  guard: Guard,
+  probe: boolean,
+): { id: string | null; shim: string | null } {
+  const { folder } = guard;
+  if (folder === null) return { id: null, shim: null };
+  try {
+    const id = startRun(folder, guard.host, probe);
+    return { id, shim: ensureShim(guard.self, folder, guard.host) };
+  } catch (error) {
+    say(
+      guard,
+      `the job runs, but its calls are not watched: ${reasonOf(error)}`,
+    );
+    return { id: null, shim: null };
+  }
+}
+
+function jobEnvironment(
+  guard: Guard,
+  job: Job,
+  run: { id: string | null; shim: string | null },
+  probe: boolean,
+): Record<string, string> {
+  const { host, folder } = guard;
+  const env: Record<string, string> = {
+    [ENV.automation]: "1",
+    [ENV.job]: job.label,
+  };
+  // A job within a job is a run of its own: what it inherits, it must not use.
+  if (run.id !== null || host.env(ENV.run)) env[ENV.run] = run.id ?? "";
+  if (probe || host.env(ENV.probe)) env[ENV.probe] = probe ? "1" : "";
+  if (folder === null || run.shim === null) return env;
+  env[ENV.folder] = folder;
+  const real = claudeFromEnvironment(host.env, ownPaths(guard));
+  if (real !== null) env[ENV.realClaude] = real;
+  env["CLAUDE"] = run.shim;
+  env["CLAUDE_BIN"] = run.shim;
+  const bin = run.shim.slice(0, run.shim.lastIndexOf("/"));
+  env["PATH"] = [bin, ...pathEntries(host.env).filter((entry) => entry !== bin)]
+    .join(":");
+  return env;
+}
+
+async function startJob(
+  guard: Guard,
+  job: Job,
+  probe: boolean,
+): Promise<number> {
+  const { host, folder, signals } = guard;
+  const run = prepareRun(guard, probe);
+  const started = host.monotonic();
+  const end = await runInherited(job.command, signals, {
+    env: jobEnvironment(guard, job, run, probe),
+    timeout: job.timeout,
+  });
+  sayEnd(guard, job, end);
+  const tally = folder !== null && run.id !== null
+    ? readRun(folder, run.id) ?? NO_CALLS
+    : NO_CALLS;
+  const circuitOpen = probe && end.code !== 0 && tally.calls.length === 0 &&
+    circuitStatus(await circuitNow(guard), host.now()).is_open;
+  const outcome = verdict(tally, {
+    exit: end.code,
+    heldProbe: probe,
+    circuitOpen,
+    once: job.once,
+    resumable: job.resumable,
+    started: end.started,
+  });
+  const ts = Math.floor(host.now());
+  const skipped = outcome.kind === "SKIPPED";
+  if (!skipped && outcome.end === "budget") {
+    say(guard, "budget stop: raise --max-budget-usd or do fewer items a run");
+  }
+  // The marker first: the log has it whatever happens to the books.
+  writeFinalMarker(
+    skipped
+      ? refusedMarker(job.label, outcome.reason, end.code, ts)
+      : ranMarker(job.label, end.code, outcome.end, ts),
+  );
+  if (folder !== null && run.id !== null) endRun(folder, run.id);
+  await recordOutcome(guard, job.label, {
+    outcome: skipped ? "skipped" : "ran",
+    ts,
+    exit: end.code,
+    reason: skipped ? outcome.reason : null,
+    ending: worstEnding(tally),
+    calls: tally.calls.length,
+    seconds: Math.round(host.monotonic() - started),
+    owed_from: skipped ? outcome.owedFrom : null,
+  }, LOCK_WAIT);
+  return end.code;
+}
+
+function sayEnd(guard: Guard, job: Job, end: ChildEnd): void {
+  if (!end.started) {
+    say(
+      guard,
+      `job ${job.label}: cannot start "${job.command[0]}": ${end.why}`,
+    );
+  } else if (end.timedOut) {
+    say(
+      guard,
+      `job ${job.label}: stopped after its --timeout of ${job.timeout} s`,
+    );
+  }
+}
+
+/** The job's output may have ended without a newline: the marker starts a line of its own. */
+function writeFinalMarker(marker: string): void {
+  const lead = Deno.stderr.isTerminal() ? "" : "\n";
+  writeStderr(`${lead}${marker}\n`);
+}

@@ -1,0 +1,79 @@
+import { join } from "@std/path/join";
+import { replaceFile } from "./atomic_file.ts";
+import type { Host } from "./host.ts";
+import { ensureFolder } from "./state.ts";
+
+/** How this very guard was started, for starting it again. */
+export interface Self {
+  /** Absolute path of deno, or of the compiled guard. */
+  interpreter: string;
+  /** Absolute path of the script; null if it is compiled in. */
+  script: string | null;
+}
+
+/** Path of the shim in a state folder. */
+export function shimPath(folder: string): string {
+  return join(folder, "bin", "claude");
+}
+
+/**
+ * The command that starts the guard again, by absolute paths: launchd's PATH
+ * finds no deno. A bundle needs no configuration, and one above it must not
+ * reach it.
+ */
+export function guardCommand(
+  self: Self,
+  folder: string,
+): [string, ...string[]] {
+  if (self.script === null) return [self.interpreter];
+  const alone = self.script.endsWith(".ts")
+    ? []
+    : ["--no-config", "--no-remote", "--no-npm"];
+  return [
+    self.interpreter,
+    "run",
+    ...alone,
+    "--no-prompt",
+    "--quiet",
+    "--allow-read",
+    // A comma in a path separates two of them; doubled, it is one.
+    `--allow-write=${folder.replaceAll(",", ",,")}`,
+    "--allow-run",
+    "--allow-env",
+    self.script,
+  ];
+}
+
+/** A word as sh(1) reads it back. */
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** The shim's text: a `claude` that goes through the guard. */
+export function shimText(self: Self, folder: string): string {
+  const words = guardCommand(self, folder).map(quoted).join(" ");
+  return `#!/bin/sh\n# claude through quota_guard; written anew when stale\nexec ${words} --claude -- "$@"\n`;
+}
+
+/**
+ * Writes the shim if it is missing or stale.
+ *
+ * @returns Its path
+ * @throws {Error} If it cannot be written.
+ */
+export function ensureShim(self: Self, folder: string, host: Host): string {
+  const path = shimPath(folder);
+  const text = shimText(self, folder);
+  try {
+    const mode = Deno.statSync(path).mode ?? 0o700;
+    if (Deno.readTextFileSync(path) === text && (mode & 0o111) !== 0) {
+      return path;
+    }
+  } catch {
+    // Missing or unreadable: written below.
+  }
+  ensureFolder(folder, host);
+  ensureFolder(join(folder, "bin"), host);
+  replaceFile(path, text, { mode: 0o700 });
+  return path;
+}

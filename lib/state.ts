@@ -1,0 +1,265 @@
+import { dirname } from "@std/path/dirname";
+import { ensureDirSync } from "@std/fs/ensure-dir";
+import { join } from "@std/path/join";
+import { resolve } from "@std/path/resolve";
+import { replaceFile, TEMP_SUFFIX } from "./atomic_file.ts";
+import { type Books, booksJson, parseBooks } from "./books.ts";
+import { type Circuit, circuitJson, parseCircuit } from "./circuit.ts";
+import type { Host } from "./host.ts";
+import { type Fields, isFields } from "./lenient.ts";
+import { ENV } from "./settings.ts";
+
+const CIRCUIT_FILE = "state.json";
+const BOOKS_FILE = "jobs.json";
+/** For both files; flock-ed, never deleted, never replaced. */
+const LOCK_FILE = "state.json.lock";
+const BAD_FILES_KEPT = 3;
+
+/** How long to wait for the lock, in seconds. */
+export const LOCK_WAIT = 5;
+/** How long after a signal, or for what the logs repeat anyway. */
+export const SHORT_LOCK_WAIT = 1;
+
+/** Both files, as read under the lock. */
+export interface State {
+  circuit: Circuit;
+  books: Books;
+}
+
+/** What a change makes of the state; a part that is left out stays as it is. */
+export interface Change<R> {
+  circuit?: Circuit;
+  books?: Books;
+  result: R;
+}
+
+/** The outcome of an update: its result, or why nothing was written. */
+export type Updated<R> = { done: true; result: R } | {
+  done: false;
+  why: string;
+};
+
+/**
+ * The folder that holds circuit, books and runs: `$CLAUDE_QUOTA_DIR`, else
+ * `~/.local/state/claude-quota`. Absolute.
+ *
+ * @throws {Error} If neither CLAUDE_QUOTA_DIR nor HOME is set.
+ */
+export function stateFolder(env: Host["env"]): string {
+  const set = env(ENV.folder);
+  if (set !== undefined) return resolve(set);
+  const home = env("HOME");
+  if (home === undefined) {
+    throw new Error(
+      `Cannot tell the state folder: neither ${ENV.folder} nor HOME is set; set one of them in the plist's EnvironmentVariables`,
+    );
+  }
+  return join(home, ".local", "state", "claude-quota");
+}
+
+/** The words of an error, without its class. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+type Content = { fields: Fields } | { bad: string };
+
+/** Reads a file of JSON. Missing is an empty object. */
+function readFields(path: string): Content {
+  let text: string;
+  try {
+    text = Deno.readTextFileSync(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return { fields: {} };
+    return { bad: `cannot be read: ${reasonOf(error)}` };
+  }
+  try {
+    const json: unknown = JSON.parse(text);
+    return isFields(json) ? { fields: json } : { bad: "is no JSON object" };
+  } catch {
+    return { bad: "is no JSON object" };
+  }
+}
+
+async function readOrSetAside(
+  folder: string,
+  name: string,
+  host: Host,
+): Promise<Fields> {
+  const content = readFields(join(folder, name));
+  if ("fields" in content) return content.fields;
+  // Aside under the lock only: another process may just have put it right.
+  const moved = await updateState(folder, host, () => ({ result: null }));
+  if (!moved.done) host.say(`${join(folder, name)} ${content.bad}; ignored`);
+  const again = readFields(join(folder, name));
+  return "fields" in again ? again.fields : {};
+}
+
+/** The circuit as it stands, without the lock: replacements are atomic. */
+export async function readCircuit(
+  folder: string,
+  host: Host,
+): Promise<Circuit> {
+  return parseCircuit(
+    await readOrSetAside(folder, CIRCUIT_FILE, host),
+    host.now(),
+  );
+}
+
+/** The books as they stand, without the lock. */
+export async function readBooks(folder: string, host: Host): Promise<Books> {
+  return parseBooks(await readOrSetAside(folder, BOOKS_FILE, host), host.now());
+}
+
+/**
+ * Makes the folder, 0700, with parents by the umask; one that others may enter
+ * is closed to them.
+ *
+ * @throws {Error} If it cannot be made, or is not ours.
+ */
+export function ensureFolder(folder: string, host: Host): void {
+  let info: Deno.FileInfo;
+  try {
+    info = Deno.statSync(folder);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    ensureDirSync(dirname(folder));
+    try {
+      Deno.mkdirSync(folder, { mode: 0o700 });
+    } catch (made) {
+      // Another process was faster.
+      if (!(made instanceof Deno.errors.AlreadyExists)) throw made;
+    }
+    return;
+  }
+  if (!info.isDirectory) throw new Error(`"${folder}" is no folder`);
+  if (info.mode !== null && (info.mode & 0o077) !== 0) {
+    Deno.chmodSync(folder, 0o700);
+    host.say(`"${folder}" was open to others; now it is not`);
+  }
+}
+
+/**
+ * A file of the folder, opened for writing, made if need be. Follows no link:
+ * path permissions do not see to that.
+ *
+ * @throws {Error} If it is a link or cannot be opened.
+ */
+export function openInFolder(
+  path: string,
+  options: { append: boolean; create: boolean },
+): Deno.FsFile {
+  try {
+    if (Deno.lstatSync(path).isSymlink) {
+      throw new Error(`"${path}" is a link; remove it`);
+    }
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  return Deno.openSync(path, {
+    read: true,
+    write: !options.append,
+    ...options,
+    mode: 0o600,
+  });
+}
+
+/**
+ * Takes the lock that all writers share, flock(2): it excludes Python's
+ * `fcntl.flock` as well. Polls, since a blocking wait would keep signals out.
+ */
+async function takeLock(
+  folder: string,
+  host: Host,
+  seconds: number,
+): Promise<Deno.FsFile | null> {
+  const file = openInFolder(join(folder, LOCK_FILE), {
+    append: false,
+    create: true,
+  });
+  const deadline = host.monotonic() + seconds;
+  for (let pause = 0.001;; pause = Math.min(pause * 2, 0.05)) {
+    if (file.tryLockSync(true)) return file;
+    if (host.monotonic() >= deadline) {
+      file.close();
+      return null;
+    }
+    // A little at random, so that many who wait do not come at one time.
+    await host.sleep(pause * (0.5 + Math.random()));
+  }
+}
+
+function setAside(folder: string, name: string, host: Host): void {
+  const path = join(folder, name);
+  const ts = Math.floor(host.now());
+  const aside = `${path}.bad-${ts}-${Deno.pid}`;
+  Deno.renameSync(path, aside);
+  host.say(`"${path}" was unreadable; moved to "${aside}", starting afresh`);
+  const bad = [...Deno.readDirSync(folder)].map((entry) => entry.name)
+    .filter((entry) => entry.startsWith(`${name}.bad-`)).sort();
+  for (const old of bad.slice(0, -BAD_FILES_KEPT)) {
+    Deno.removeSync(join(folder, old), { recursive: true });
+  }
+}
+
+function readUnderLock(folder: string, name: string, host: Host): Fields {
+  const content = readFields(join(folder, name));
+  if ("fields" in content) return content.fields;
+  setAside(folder, name, host);
+  return {};
+}
+
+/** Under the lock any temporary file of ours was left by a writer that died. */
+function sweepLeftovers(folder: string): void {
+  for (const { name } of Deno.readDirSync(folder)) {
+    const ours = name.startsWith(`${CIRCUIT_FILE}.`) ||
+      name.startsWith(`${BOOKS_FILE}.`);
+    if (ours && name.endsWith(TEMP_SUFFIX)) Deno.removeSync(join(folder, name));
+  }
+}
+
+/**
+ * Reads both files under the lock, writes what `change` replaces, and frees the
+ * lock. `change` must not wait for anything. Never throws: trouble with the
+ * state is the guard's own and comes back as `why`.
+ *
+ * @param seconds How long to wait for the lock
+ */
+export async function updateState<R>(
+  folder: string,
+  host: Host,
+  change: (state: State) => Change<R>,
+  seconds: number = LOCK_WAIT,
+): Promise<Updated<R>> {
+  try {
+    ensureFolder(folder, host);
+    using lock = await takeLock(folder, host, seconds);
+    if (lock === null) {
+      return {
+        done: false,
+        why: `"${
+          join(folder, LOCK_FILE)
+        }" was held by another process for ${seconds} s`,
+      };
+    }
+    const now = host.now();
+    const circuit = parseCircuit(
+      readUnderLock(folder, CIRCUIT_FILE, host),
+      now,
+    );
+    const books = parseBooks(readUnderLock(folder, BOOKS_FILE, host), now);
+    const next = change({ circuit, books });
+    sweepLeftovers(folder);
+    if (next.circuit !== undefined && next.circuit !== circuit) {
+      const json = JSON.stringify(circuitJson(next.circuit), null, 2);
+      replaceFile(join(folder, CIRCUIT_FILE), json + "\n", { sync: true });
+    }
+    if (next.books !== undefined && next.books !== books) {
+      const json = JSON.stringify(booksJson(next.books));
+      replaceFile(join(folder, BOOKS_FILE), json + "\n");
+    }
+    return { done: true, result: next.result };
+  } catch (error) {
+    return { done: false, why: reasonOf(error) };
+  }
+}

@@ -1,0 +1,121 @@
+#!/usr/bin/env -S deno run --no-prompt --quiet --allow-read --allow-write --allow-run --allow-env
+/**
+ * A circuit breaker for unattended `claude -p`: stands between launchd and the
+ * job, and between the job and claude. `quota_guard.ts --help` tells the rest.
+ *
+ * @module
+ */
+import { fromFileUrl } from "@std/path/from-file-url";
+import { runInherited, SignalRelay } from "./lib/child.ts";
+import { type Guard, say } from "./lib/guard.ts";
+import {
+  type GuardCommand,
+  type Job,
+  parseGuardArguments,
+} from "./lib/guard_arguments.ts";
+import { denoHost } from "./lib/host.ts";
+import { policyFrom } from "./lib/settings.ts";
+import { reasonOf, stateFolder } from "./lib/state.ts";
+import { UsageError } from "./lib/usage.ts";
+
+const EXIT_USAGE = 2;
+/** EX_SOFTWARE of sysexits(3): the guard's own trouble, outside of a job. */
+const EXIT_OWN_TROUBLE = 70;
+
+function newGuard(): Guard {
+  const host = denoHost();
+  const guard: Guard = {
+    host,
+    signals: new SignalRelay(),
+    self: {
+      interpreter: Deno.execPath(),
+      script: Deno.build.standalone ? null : fromFileUrl(import.meta.url),
+    },
+    policy: policyFrom(host.env),
+    folder: null,
+  };
+  try {
+    guard.folder = stateFolder(host.env);
+  } catch (error) {
+    say(guard, reasonOf(error));
+  }
+  return guard;
+}
+
+function print(text: string): void {
+  console.log(text);
+}
+
+/** Whatever happens to the guard, the job gets its run. */
+async function jobOrBare(guard: Guard, job: Job): Promise<number> {
+  try {
+    const { runJob } = await import("./lib/run_job.ts");
+    return await runJob(guard, job);
+  } catch (error) {
+    say(guard, `trouble of its own in job ${job.label}: ${reasonOf(error)}`);
+    if (guard.signals.attached) return EXIT_OWN_TROUBLE;
+    const end = await runInherited(job.command, guard.signals, { env: {} });
+    return end.code;
+  }
+}
+
+async function run(guard: Guard, command: GuardCommand): Promise<number> {
+  switch (command.mode) {
+    case "job":
+      return await jobOrBare(guard, command.job);
+    case "claude": {
+      const { runClaude } = await import("./lib/run_claude.ts");
+      return await runClaude(guard, command.args);
+    }
+    case "help": {
+      const { GUARD_HELP } = await import("./lib/guard_help.ts");
+      print(GUARD_HELP);
+      return 0;
+    }
+    case "version": {
+      const { VERSION } = await import("./lib/version.ts");
+      print(`quota_guard ${VERSION}`);
+      return 0;
+    }
+  }
+  const modes = await import("./lib/report_modes.ts");
+  switch (command.mode) {
+    case "status":
+      print(await modes.showStatus(guard, command));
+      return 0;
+    case "open":
+      return await modes.openCircuit(guard, command);
+    case "close":
+      return await modes.closeCircuit(guard);
+    case "classify":
+      print(
+        modes.classifyText(
+          guard,
+          command,
+          await modes.classifyInput(command),
+        ),
+      );
+      return 0;
+  }
+}
+
+async function usageLine(error: UsageError): Promise<string> {
+  const { withSuggestion } = await import("./lib/suggestion.ts");
+  return `${withSuggestion(error)}; see --help`;
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const guard = newGuard();
+  try {
+    return await run(guard, parseGuardArguments(args));
+  } catch (error) {
+    if (error instanceof UsageError) {
+      say(guard, await usageLine(error));
+      return EXIT_USAGE;
+    }
+    say(guard, reasonOf(error));
+    return EXIT_OWN_TROUBLE;
+  }
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
