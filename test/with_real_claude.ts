@@ -1,0 +1,282 @@
+/**
+ * The guard around the real claude, which is installed from npm into a temporary
+ * folder and speaks to an API on this machine only: `deno task test:claude`.
+ */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { join } from "@std/path/join";
+import { executable, textOf } from "./files.ts";
+import { type Finished, Home, runGuard, until } from "./harness.ts";
+import { Api, type Behaviour } from "./stand_in/api.ts";
+
+const version = "2.1.332";
+const formats = ["text", "json", "stream-json"] as const;
+const claude = await install();
+
+/** The installed program; null if the registry has that version no longer. */
+async function install(): Promise<string | null> {
+  const folder = Deno.makeTempDirSync({ prefix: "claude-code-" });
+  addEventListener("unload", () => {
+    Deno.removeSync(folder, { recursive: true });
+  });
+  const npm = await new Deno.Command("npm", {
+    args: [
+      ...["install", "--prefix", folder, "--no-audit", "--no-fund"],
+      `@anthropic-ai/claude-code@${version}`,
+    ],
+  }).output();
+  if (!npm.success) {
+    const said = new TextDecoder().decode(npm.stderr);
+    if (!/\bE404\b|\bETARGET\b/.test(said)) throw new Error(said);
+    console.error(`
+**********************************************************************
+  The npm registry has no @anthropic-ai/claude-code@${version} any more:
+  NOTHING BELOW WAS TRIED WITH THE REAL CLAUDE. Pin a newer version.
+**********************************************************************
+`);
+    return null;
+  }
+  const scope = join(folder, "node_modules", "@anthropic-ai");
+  for (const { name } of Deno.readDirSync(scope)) {
+    const program = join(scope, name, "claude");
+    if (name === `claude-code-${Deno.build.os}-${arch()}`) return program;
+  }
+  throw new Error(`No program for ${Deno.build.os} ${arch()} in '${scope}'`);
+}
+
+/** Node's name of this machine's processor. */
+function arch(): string {
+  return Deno.build.arch === "aarch64" ? "arm64" : "x64";
+}
+
+/** A home whose claude is the real one, with `api` behind it. */
+function realHome(api: Api): Home {
+  const home = new Home();
+  Object.assign(home.env, {
+    CLAUDE_REAL_BIN: claude,
+    ANTHROPIC_BASE_URL: api.url,
+    CLAUDE_CODE_OAUTH_TOKEN: "sk-ant-oat01-dummy",
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    CLAUDE_CODE_MAX_RETRIES: "0",
+    DISABLE_AUTOUPDATER: "1",
+    DISABLE_ERROR_REPORTING: "1",
+    DISABLE_TELEMETRY: "1",
+  });
+  api.resetAt = Math.floor(Date.now() / 1000) + 7500;
+  return home;
+}
+
+/** Runs the job `t`, one call of claude, and what the call printed by itself. */
+async function recordedJob(
+  home: Home,
+  args: string[],
+): Promise<{ job: Finished; call: Finished }> {
+  const file = (name: string): string => join(home.path, name);
+  const recorder = executable(
+    file("recorder"),
+    `'${claude}' "$@" > '${file("out")}' 2> '${file("err")}'
+    echo $? > '${file("code")}'
+    cat '${file("out")}'
+    cat '${file("err")}' >&2
+    exit $(cat '${file("code")}')`,
+  );
+  const job = await runGuard(
+    home,
+    ["--job", "t", "--", "sh", "-c", '"$CLAUDE" "$@"', "sh", ...args],
+    { env: { CLAUDE_REAL_BIN: recorder } },
+  );
+  const call = {
+    code: Number(textOf(file("code"))),
+    signal: null,
+    stdout: textOf(file("out")),
+    stderr: textOf(file("err")),
+  };
+  return { job, call };
+}
+
+async function status(home: Home): Promise<Status> {
+  return JSON.parse((await runGuard(home, ["--status", "--json"])).stdout);
+}
+
+interface Status {
+  is_open: boolean;
+  open_until: number;
+  scopes: Record<string, { open_until: number }>;
+  jobs: Record<string, { outcome: string; ending: string; calls: number }>;
+}
+
+interface Case {
+  api: Behaviour;
+  args?: string[];
+  answer?: string;
+  ending: string;
+  scope?: string;
+  /** Without it an open circuit waits for one probe interval. */
+  resets?: boolean;
+  zone?: string;
+}
+
+const bash = ["--allowedTools", "Bash"];
+const sentence = "You've hit your session limit · resets 5pm (UTC)";
+const limit = { ending: "limit", resets: true };
+
+const cases: Record<string, Case> = {
+  "five-hour limit": { ...limit, api: "five_hour" },
+  "weekly limit": { ...limit, api: "seven_day" },
+  "Opus limit": { ...limit, api: "seven_day_opus", scope: "opus" },
+  "Sonnet limit": { ...limit, api: "seven_day_sonnet", scope: "sonnet" },
+  "Fable limit": {
+    ...limit,
+    api: "seven_day_overage_included",
+    scope: "fable",
+  },
+  "overage limit": { ...limit, api: "overage" },
+  "limit in Tokyo": { ...limit, api: "five_hour", zone: "Asia/Tokyo" },
+  "limit in Kolkata": { ...limit, api: "seven_day", zone: "Asia/Calcutta" },
+  "limit in mid-run": { ...limit, api: "tool-then-five_hour", args: bash },
+  "empty credit balance": { api: "credit", ending: "limit" },
+  "spend limit": { ...limit, api: "spend" },
+  "throttle": { api: "throttle", ending: "throttle" },
+  "overloaded API": { api: "overloaded", ending: "overloaded" },
+  "broken API": { api: "server", ending: "overloaded" },
+  "expired login": { api: "auth", ending: "auth" },
+  "budget stop": {
+    api: "ok",
+    args: ["--max-budget-usd", "0.01"],
+    ending: "budget",
+  },
+  "turn stop": {
+    api: "tools",
+    args: ["--max-turns", "1", ...bash],
+    ending: "turns",
+  },
+  "budget stop of an answer that quotes a limit": {
+    api: "ok",
+    args: ["--max-budget-usd", "0.01"],
+    answer: sentence,
+    ending: "budget",
+  },
+  "good answer": { api: "ok", ending: "ok" },
+  "good answer that quotes a limit": {
+    api: "ok",
+    answer: `This line has to stop the jobs:\n\n${sentence}\n\nThat is all.`,
+    ending: "ok",
+  },
+};
+
+for (const [name, expected] of Object.entries(cases)) {
+  Deno.test(
+    { name: `real claude: ${name}`, ignore: claude === null },
+    async (t) => {
+      for (const format of formats) {
+        await t.step(format, async () => {
+          await using api = new Api();
+          await using home = realHome(api);
+          api.behaviour = expected.api;
+          api.answer = expected.answer ?? api.answer;
+          home.env.TZ = expected.zone ?? "UTC";
+          const verbose = format === "stream-json" ? ["--verbose"] : [];
+          const started = Math.floor(Date.now() / 1000);
+          const { job, call } = await recordedJob(home, [
+            ...["-p", "hi", "--output-format", format, ...verbose],
+            ...(expected.args ?? []),
+          ]);
+          assertEquals(job.stdout, call.stdout);
+          assert(job.stderr.startsWith(call.stderr));
+          assertEquals(job.code, call.code);
+
+          const { scope = "account", ending, resets } = expected;
+          const seconds = format === "stream-json" && api.behaviour !== "spend";
+          const reset = seconds
+            ? api.resetAt
+            : Math.floor(api.resetAt / 60) * 60;
+          const classified = JSON.parse(
+            (await runGuard(home, ["--classify", "--exit", `${call.code}`], {
+              stdin: call.stdout + call.stderr,
+            })).stdout,
+          );
+          assertEquals(
+            [classified.ending, classified.scope, classified.reset_at],
+            [ending, scope, resets ? reset : null],
+            classified.evidence,
+          );
+
+          const now = await status(home);
+          const limited = ending === "limit";
+          assertEquals(now.jobs.t?.outcome, limited ? "skipped" : "ran");
+          assertEquals(now.jobs.t?.calls, 1);
+          if (!limited) assertEquals(now.jobs.t?.ending ?? "ok", ending);
+          assertEquals(now.is_open, limited && scope === "account");
+          if (resets) {
+            const until = scope === "account"
+              ? now.open_until
+              : now.scopes.default?.open_until;
+            assertEquals(until, reset + (seconds ? 60 : 120));
+          } else if (limited) {
+            const wait = now.open_until - started;
+            assert(wait >= 1800 && wait < 1860, `waits for ${wait} s`);
+          }
+        });
+      }
+    },
+  );
+}
+
+Deno.test({
+  name: "real claude: an open circuit sends no request, a probe exactly one",
+  ignore: claude === null,
+}, async () => {
+  await using api = new Api();
+  await using home = realHome(api);
+  const job = (label: string, flags: string[], interval = 1800) =>
+    runGuard(home, [
+      ...["--job", label, ...flags],
+      ...["--", "sh", "-c", '"$CLAUDE" -p hi; "$CLAUDE" -p again'],
+    ], { env: { CLAUDE_QUOTA_PRIORITY_PROBE_INTERVAL: `${interval}` } });
+  api.behaviour = "five_hour";
+  await job("first", []);
+  assertEquals(api.requests, 1); // its second call was refused
+
+  assertEquals((await runGuard(home, ["-p", "hi"])).code, 75);
+  const second = await job("second", []);
+  assertMatch(second.stderr, /_SKIPPED job=second reason=quota remaining/);
+  assertEquals(api.requests, 1);
+
+  api.resetAt += 3600;
+  const third = await job("third", ["--priority"]);
+  assertMatch(third.stderr, /_SKIPPED job=third reason=priority-probe-quota/);
+  assertEquals(api.requests, 2);
+  const minute = Math.floor(api.resetAt / 60) * 60;
+  assertEquals((await status(home)).open_until, minute + 120);
+  await job("third", ["--priority"]); // too early for another probe
+  assertEquals(api.requests, 2);
+
+  api.behaviour = "ok";
+  const good = await until(async () => {
+    const fourth = await job("fourth", ["--priority"], 1);
+    return fourth.stdout !== "" && fourth;
+  }, "the next probe is due");
+  assertEquals(good.stdout, "hello\nhello\n");
+  assertEquals(api.requests, 4);
+  assertEquals((await status(home)).is_open, false);
+});
+
+for (const [signal, code] of [["SIGTERM", 143], ["SIGINT", 0]] as const) {
+  Deno.test({
+    name: `real claude: ${signal} ends a hanging call`,
+    ignore: claude === null,
+  }, async () => {
+    await using api = new Api();
+    await using home = realHome(api);
+    api.behaviour = "hang";
+    const guard = home.start([
+      ...[...home.words("quota_guard"), "--job", "t", "--"],
+      ...["sh", "-c", 'exec "$CLAUDE" -p hi'],
+    ]);
+    await until(() => api.requests === 1, "claude waits for an answer");
+    guard.kill(signal);
+    const end = await guard.output();
+    assertEquals([end.code, end.stdout.length], [code, 0]);
+    const now = await status(home);
+    assertEquals([now.is_open, now.jobs.t?.ending], [false, "killed"]);
+  });
+}
