@@ -1,0 +1,330 @@
+import {
+  type LastRow,
+  type LimitInfo,
+  readStructured,
+  type StructuredOutput,
+} from "./claude_output.ts";
+import {
+  asMessage,
+  type Message,
+  plainText,
+  type Reading,
+  readMessage,
+  stripEscapes,
+} from "./message.ts";
+import { placeShownTime } from "./reset_time.ts";
+
+/** How much of each output is looked at, in bytes. */
+const TAIL_BYTES = 65_536;
+
+const MAX_TEXT = 200;
+const MAX_EVIDENCE = 300;
+
+/** 128 + SIGHUP, SIGINT, SIGKILL and SIGTERM, and what timeout(1) returns. */
+const KILLED = new Set([124, 129, 130, 137, 143]);
+
+/** How a call ended. Only `limit` says that the allowance is used up. */
+export type EndingName =
+  | "ok"
+  | "limit"
+  | "suspected"
+  | "budget"
+  | "turns"
+  | "throttle"
+  | "overloaded"
+  | "auth"
+  | "killed"
+  | "failed";
+
+/** What a limit refuses: every call, or those of one model family. */
+export type Scope = "account" | "opus" | "sonnet" | "fable";
+
+/** The judgement on one call. */
+export interface Ending {
+  ending: EndingName;
+  /** `account` unless the limit names a model family. */
+  scope: Scope;
+  /**
+   * Window of a limit: a `rateLimitType` (`five_hour`, `seven_day`,
+   * `seven_day_opus`, ...), else from the wording; `credit` where a person must
+   * act (balance, key, seat, admin), `spend` for spend caps. Null if unknown.
+   */
+  window: string | null;
+  /** When a limit ends, epoch seconds; it may have passed by now. Null if unknown. */
+  reset_at: number | null;
+  /** For people: which rule decided, on which text; one line, at most 300 characters. */
+  evidence: string;
+  /** True if `reset_at` was read from a shown time, whose seconds are cut off. */
+  shown: boolean;
+  /** First sentence of the message, one line, at most 200 characters; "" if there is none. */
+  text: string;
+  /** `total_cost_usd` of the last result, if any. */
+  cost_usd: number | null;
+}
+
+/** What one call of `claude` left behind. */
+export interface CallOutput {
+  /** The last 64 KiB of standard output. */
+  stdout: Uint8Array;
+  /** The last 64 KiB of standard error. */
+  stderr: Uint8Array;
+  /** Exit code as a shell gives it: 128 + n for a signal. */
+  exit: number;
+  /** Epoch seconds. */
+  startedAt: number;
+  /** When the output was complete, epoch seconds; "in 2 hours" counts from here. Default: `startedAt`. */
+  endedAt?: number;
+  /** Zone of the called process. */
+  timeZone: string;
+}
+
+/**
+ * Tells how a call ended. Structured output (a result object, a list, or a
+ * stream) speaks by its fields, the last result first; text only as a whole
+ * short message, never by a sentence inside a longer answer. The exit code
+ * alone decides nothing: up to 2.1.61 a budget stop returns 0, and an
+ * interrupted run (SIGINT) prints nothing and returns 0 too.
+ */
+export function classify(output: CallOutput): Ending {
+  const stdout = decode(output.stdout);
+  const stderr = decode(output.stderr);
+  const cut = output.stdout.length >= TAIL_BYTES;
+  const structured = readStructured(stdout, cut);
+  if (structured !== null) return ofStructured(structured, stderr, output);
+  return ofText(stdout, stderr, output);
+}
+
+function decode(bytes: Uint8Array): string {
+  return stripEscapes(
+    new TextDecoder().decode(bytes.subarray(-TAIL_BYTES)),
+  );
+}
+
+function ofStructured(
+  { last, info }: StructuredOutput,
+  stderr: string,
+  output: CallOutput,
+): Ending {
+  const killed = KILLED.has(output.exit);
+  if (last === null) {
+    if (killed) return ended("killed", `exit ${output.exit}, no result`);
+    if (refuses(info)) {
+      const rule = "a rejected rate_limit_event and no result";
+      return limit(rule, "", null, info, output, null);
+    }
+    if (output.exit === 0) return ended("killed", "exit 0, but no result");
+    return ofMessage(asMessage(stderr), "stderr", output) ??
+      ended("failed", `exit ${output.exit}, no result`);
+  }
+  const cost = last.costUsd;
+  const text = last.text || last.errors.join(" ");
+  const says = `${last.isResult ? "the result" : "the error message"} says`;
+  const stop = stopOf(last);
+  if (stop !== null) {
+    return ended(stop, `${says} ${last.subtype || last.terminalReason}`, text, {
+      cost_usd: cost,
+    });
+  }
+  const message = asMessage(text);
+  const reading = message === null ? null : readMessage(message, true);
+  if (isGood(last, reading, output.exit)) {
+    return ended("ok", `${says} is_error false`, "", { cost_usd: cost });
+  }
+  if (last.subtype.startsWith("error_")) {
+    // The model's own words may stand in `result` here, so only what is no sentence of it counts.
+    const own = last.errors.map((error) => asMessage(error))
+      .map((error) => error && readMessage(error, true))
+      .find((found) => found?.ending === "limit");
+    const epoch = reading?.ending === "limit" &&
+        reading.time?.form === "epoch"
+      ? reading
+      : null;
+    const found = own ?? epoch;
+    if (found) return limit(found.rule, text, found, null, output, cost);
+    const aborted = killed || last.terminalReason.startsWith("aborted");
+    return ended(
+      aborted ? "killed" : "failed",
+      `${says} ${last.subtype} ${last.terminalReason}`.trim(),
+      text,
+      { cost_usd: cost },
+    );
+  }
+  if (last.kinds.includes("usage_limit_reached")) {
+    const rule = `${says} usage_limit_reached`;
+    return limit(rule, text, reading, info, output, cost);
+  }
+  const status = last.status ?? message?.status ?? null;
+  if (reading?.ending === "limit") {
+    return limit(reading.rule, text, reading, info, output, cost);
+  }
+  if (last.kinds.includes("billing_error")) {
+    const rule = `${says} billing_error`;
+    return limit(
+      rule,
+      text,
+      { ...NO_WORDS, window: "credit" },
+      info,
+      output,
+      cost,
+    );
+  }
+  if (
+    refuses(info) && (status === 429 || status === null) &&
+    (reading === null || reading.ending === "suspected")
+  ) {
+    const rule = "a rejected rate_limit_event with a reset";
+    return limit(rule, text, reading, info, output, cost);
+  }
+  const [ending, rule] = byStatus(status, reading, says);
+  return ended(ending, rule, text, { cost_usd: cost });
+}
+
+const NO_WORDS: Reading = {
+  ending: "limit",
+  rule: "",
+  window: null,
+  time: null,
+};
+
+/** Only `status` describes the request, and a plain throttle is `rejected` too, without a reset. */
+function refuses(info: LimitInfo | null): boolean {
+  return info !== null && info.rejected && !info.usingOverage &&
+    info.resetsAt !== null && info.resetsAt > 0;
+}
+
+function stopOf(last: LastRow): "budget" | "turns" | null {
+  const says = last.subtype.startsWith("error_")
+    ? last.subtype
+    : last.terminalReason;
+  if (/^(?:error_max_budget_usd|budget_exhausted)$/.test(says)) return "budget";
+  return /^(?:error_max_turns|max_turns)$/.test(says) ? "turns" : null;
+}
+
+/**
+ * `is_error: false` is good, whatever the text quotes; but not if the row names
+ * an error status and its text is nothing but a refusal.
+ */
+function isGood(
+  last: LastRow,
+  reading: Reading | null,
+  exit: number,
+): boolean {
+  if (last.subtype.startsWith("error_")) return false;
+  const status = last.status ?? 0;
+  if (last.isError === false) return status < 400 || reading === null;
+  return last.isError === null && status < 400 && exit === 0 &&
+    reading === null;
+}
+
+function byStatus(
+  status: number | null,
+  reading: Reading | null,
+  says: string,
+): [EndingName, string] {
+  const rule = `${says} status ${status}`;
+  if (reading?.ending === "throttle") return ["throttle", reading.rule];
+  if (status === 401 || status === 403) return ["auth", rule];
+  if (status === 529) return ["overloaded", rule];
+  if (status !== null && status >= 500) return ["failed", rule];
+  if (status === 429) return ["suspected", `${rule} in no known wording`];
+  return reading === null
+    ? ["failed", `${says} is_error true`]
+    : [reading.ending, reading.rule];
+}
+
+function ofText(stdout: string, stderr: string, output: CallOutput): Ending {
+  const { exit } = output;
+  const printed = stdout.trim() !== "";
+  const fromStdout = ofMessage(asMessage(stdout), "stdout", output);
+  if (fromStdout !== null && fromStdout.ending !== "failed") return fromStdout;
+  if (exit === 0 && stdout !== "") return ended("ok", "exit 0 with an answer");
+  const fromStderr = ofMessage(asMessage(stderr), "stderr", output);
+  if (fromStderr !== null && fromStderr.ending !== "failed") return fromStderr;
+  if (exit === 0) return ended("killed", "exit 0, but nothing was printed");
+  if (KILLED.has(exit)) return ended("killed", `exit ${exit}, no result`);
+  return fromStdout ?? fromStderr ??
+    ended("failed", `exit ${exit}`, printed ? stdout : stderr);
+}
+
+/** The ending that a short message tells; null if it tells none. */
+function ofMessage(
+  message: Message | null,
+  where: string,
+  output: CallOutput,
+): Ending | null {
+  if (message === null) return null;
+  const reading = readMessage(message, output.exit !== 0);
+  if (reading === null) return null;
+  if (reading.ending === "suspected" && KILLED.has(output.exit)) return null;
+  const rule = `${where}: ${reading.rule}`;
+  return reading.ending === "limit"
+    ? limit(rule, message.text, reading, null, output, null)
+    : ended(reading.ending, rule, message.text);
+}
+
+function limit(
+  rule: string,
+  text: string,
+  reading: Reading | null,
+  info: LimitInfo | null,
+  output: CallOutput,
+  cost: number | null,
+): Ending {
+  const refusal = info?.rejected ? info : null;
+  const window = refusal?.type ?? reading?.window ?? null;
+  const epoch = refusal?.resetsAt ?? 0;
+  const context = {
+    after: output.startedAt,
+    timeZone: output.timeZone,
+    window: reading?.window ?? window,
+    printedAt: output.endedAt ?? output.startedAt,
+  };
+  const time = reading?.time ?? null;
+  const fromEpoch = epoch >= output.startedAt ? epoch : null;
+  const fromText = time === null ? null : placeShownTime(time, context);
+  return ended("limit", rule, text, {
+    scope: familyOf(refusal?.type) ?? familyOf(reading?.window) ?? "account",
+    window,
+    reset_at: fromEpoch ?? fromText,
+    shown: fromEpoch === null && fromText !== null && time?.form !== "epoch",
+    cost_usd: cost,
+  });
+}
+
+/** The model family whose limit a window is, if it is one of those. */
+function familyOf(window: string | null | undefined): Scope | null {
+  switch (window) {
+    case "seven_day_opus":
+      return "opus";
+    case "seven_day_sonnet":
+      return "sonnet";
+    case "seven_day_overage_included":
+      return "fable";
+    default:
+      return null;
+  }
+}
+
+function ended(
+  ending: EndingName,
+  rule: string,
+  text = "",
+  more: Partial<Ending> = {},
+): Ending {
+  const line = plainText(text.slice(0, 4 * MAX_EVIDENCE)).replace(/\s+/g, " ");
+  return {
+    ending,
+    scope: "account",
+    window: null,
+    reset_at: null,
+    evidence: (line === "" ? rule : `${rule}: ${line}`).slice(0, MAX_EVIDENCE),
+    shown: false,
+    text: firstSentence(line),
+    cost_usd: null,
+    ...more,
+  };
+}
+
+function firstSentence(line: string): string {
+  return line.slice(0, MAX_TEXT).trimEnd();
+}

@@ -1,0 +1,239 @@
+/**
+ * What Claude Code says when a call fails, as data: a new wording is one more
+ * line. `says` is a regular expression without case; a space in it matches any
+ * white space, also a line break; `{...}` stands for a word list from below.
+ * `seen` names the CLI versions it was observed in, or where else.
+ */
+export interface Wording {
+  says: string;
+  seen: string;
+}
+
+/** One head of a limit message: what it starts with. */
+export interface LimitWording extends Wording {
+  /** Window of the limit, where the words that `{which}` matched do not name it. */
+  window: string | null;
+  /** Too few words to be a refusal unless a reset follows or the call failed. */
+  weak?: boolean;
+}
+
+/** Heads of messages that say: the allowance is used up; the first that fits. */
+export const LIMIT_WORDINGS: readonly LimitWording[] = [
+  {
+    says:
+      "you have reached your specified (?:workspace |organization )?api usage limits",
+    window: "spend",
+    seen: "0.2.107 to 2.1.332 (the API's text, HTTP 400)",
+  },
+  {
+    says: "you(?:'ve| have) (?:hit|reached) your {which}limits?",
+    window: null,
+    seen: "2.1.4 to 2.1.332; the window's name came with 2.1.147",
+  },
+  {
+    says: "you(?:'ve| have) (?:hit|reached) your {which}(?:budget|quota)",
+    window: "spend",
+    seen: "2.1.268 (shared budget)",
+  },
+  {
+    says: "{plan}limit reached",
+    window: null,
+    weak: true,
+    seen: "0.2.81 to 2.0.76 (usage, 5-hour, session, weekly, Opus limit)",
+  },
+  {
+    says: "spend(?:ing)? (?:cap|limit) reached",
+    window: "spend",
+    weak: true,
+    seen: "2.0.26; apps gateway",
+  },
+  {
+    says:
+      "you(?:'re| are|'ve run| have run) out of (?:extra usage|usage credits|usage|credits)",
+    window: "spend",
+    seen: "2.1.23 to 2.1.143 (extra usage), 2.1.144 on (usage credits)",
+  },
+  {
+    says:
+      "your (?:org|organization|team|workspace|group) is out of (?:extra usage|usage credits|usage|credits)",
+    window: "credit",
+    seen: "2.1.295",
+  },
+  {
+    says:
+      "(?:your )?credit balance is too low(?: to access the (?:anthropic|claude) api)?",
+    window: "credit",
+    seen: "1.0 to 2.1.332",
+  },
+  {
+    says:
+      "your usage allocation has been disabled(?: by your (?:org |organization |workspace )?admin)?",
+    window: "credit",
+    seen: "2.1.260",
+  },
+  {
+    says: "your {which}limit is set to \\$0(?:\\.00)?",
+    window: "credit",
+    seen: "2.1.260",
+  },
+  {
+    says:
+      "your (?:seat|plan)(?: type)? (?:doesn't|does not) include (?:usage credits|extra usage|claude code)",
+    window: "credit",
+    seen: "2.1.260",
+  },
+  {
+    says: "(?:this|your) organization has been disabled",
+    window: "credit",
+    seen: "2.1.144 (the API's text, HTTP 400)",
+  },
+  {
+    says: "your anthropic_api_key belongs to a disabled organization",
+    window: "credit",
+    seen: "2.1 (a stray key)",
+  },
+];
+
+/** Words that a message may put before "limit": a window, a plan, a model family. */
+const PLAN_WORDS =
+  "claude|code|ai|\\[?(?:max|pro|team|enterprise)\\]?|plan|account|subscription|org(?:anization)?(?:'s)?|team's|individual|channel's|group's|workspace|personal|shared|current|monthly|weekly|daily|hourly|session|usage|extra|overage|spend(?:ing)?|credits?|api|opus|sonnet|haiku|fable|model|premium|included|all|models|\\d+(?:\\.\\d+)?|(?:\\d+|five|seven)[- ](?:hour|day)";
+
+/** Lists that `{...}` in a wording stands for. */
+export const WORD_LISTS: Readonly<Record<string, string>> = {
+  plan: `(?<plan>(?:(?:${PLAN_WORDS}) ){0,6})`,
+  which: "(?<which>(?:[\\w$'.\\[\\]-]+ ){0,5}?)",
+};
+
+/** What `{which}` may be without a reset after it. */
+export const PLAIN_WHICH = `(?:(?:${PLAN_WORDS}) ){0,6}`;
+
+/** What `{which}` never is: other things that have limits. */
+export const OTHER_LIMITS =
+  /\b(?:context|rate|turns?|tokens?|time|size|length|speed|files?|memory|output|input|recursion|concurren\w+|retry|retries|requests?|characters?|search|upload|fast)\b/i;
+
+/** Which window the words before "limit" name, by its `rateLimitType`; the first that fits. */
+export const WINDOW_WORDS: readonly { says: RegExp; window: string }[] = [
+  { says: /\bopus\b/i, window: "seven_day_opus" },
+  { says: /\bsonnet\b/i, window: "seven_day_sonnet" },
+  { says: /\bfable\b/i, window: "seven_day_overage_included" },
+  {
+    says:
+      /\b(?:spend(?:ing)?|extra|credits?|overage|budget|monthly|individual)\b/i,
+    window: "spend",
+  },
+  { says: /\b(?:session|5.hour|five.hour)\b/i, window: "five_hour" },
+  { says: /\b(?:weekly|7.day|seven.day)\b/i, window: "seven_day" },
+];
+
+/** What programs put before the message. Each is dropped from the start, again and again. */
+export const PREFIXES: readonly Wording[] = [
+  { says: "(?:api )?error:? \\(?\\d{3}\\)?:?", seen: "all" },
+  { says: "(?:api |execution )?error:", seen: "all" },
+  { says: "request rejected \\(429\\) [·-]", seen: "2.1" },
+  { says: "agent terminated early due to an api error:", seen: "2.1.199" },
+  {
+    says: "prompt is too long [·-] automatic compaction failed:",
+    seen: "2.1.260",
+  },
+  { says: "teammate @\\S{1,60} failed:", seen: "2.1" },
+  { says: "rate limited: rejected \\/", seen: "2.1 (subagent)" },
+  { says: "claude code returned an error result:", seen: "Agent SDK" },
+  {
+    says:
+      "claude code envelope has is_error=true\\. subtype: \\w{1,40}\\. message:",
+    seen: "a wrapper",
+  },
+];
+
+/**
+ * A prefix of a program that is not known: only before a message of a failed
+ * call. It names a failure, and none of the words of which sentences are made.
+ */
+export const FOREIGN_PREFIX =
+  /(?=[^:]{0,80}\b(?:failed|failure|errored|error|exception|terminated|rejected|refused|aborted|exited)\b)(?![^:]{0,80}\b(?:the|this|that|when|if|is|was|are|a|an?|i|we|it|says?|said|prints?|printed|message|text|line|like|fix(?:ed|es)?|tests?|add(?:ed|s)?|handle|for|expect\w*|show\w*|note|see|example|e\.g)\b)[\w@ .#/()[\]=-]{1,80}:\s/iy;
+
+/** Endings that are not a limit, by what a short message says anywhere; the first that fits. */
+export const OTHER_WORDINGS: readonly (Wording & {
+  ending: "throttle" | "overloaded" | "auth" | "failed";
+})[] = [
+  { ending: "overloaded", says: "overloaded", seen: "all" },
+  {
+    ending: "throttle",
+    says: "not your usage limit|temporarily limiting requests",
+    seen: "2.1.193 to 2.1.332",
+  },
+  {
+    ending: "throttle",
+    says: "^(?:api error: )?rate limit (?:reached|exceeded)",
+    seen: "2.0.26 to 2.1.61",
+  },
+  {
+    ending: "throttle",
+    says: "too many requests|\\brate.limited\\b",
+    seen: "2.1 (Request rejected (429))",
+  },
+  {
+    ending: "throttle",
+    says: "(?:extra usage|usage credits?) (?:is|are )?required for",
+    seen: "2.1.85 to 2.1.295 (an entitlement, sent as 429)",
+  },
+  {
+    ending: "auth",
+    says:
+      "invalid api key|not logged in|login expired|failed to authenticate|authentication_(?:error|failed)|oauth (?:token|session|authentication)|please run \\/login|account is on hold|invalid bearer token|could not resolve authentication",
+    seen: "all",
+  },
+  {
+    ending: "failed",
+    says:
+      "prompt is too long|unable to connect|connection (?:error|refused|reset)|econn\\w+|enotfound|etimedout|timed out|stalled mid-stream|fetch failed|unknown option|unknown command|internal server error|certificate",
+    seen: "all",
+  },
+];
+
+/** How errors of the CLI begin, and no answer does. */
+export const UNMISTAKABLE =
+  /^(?:api error\b|error: \d{3} \{|invalid api key [·-]|not logged in [·-]|login expired [·-]|failed to authenticate\b)/i;
+
+/** Stops by policy: the whole message. */
+export const POLICY_STOPS: readonly (Wording & {
+  ending: "budget" | "turns";
+})[] = [
+  {
+    ending: "budget",
+    says: "(?:error: )?exceeded usd budget \\(\\$?[\\d.e-]+\\)",
+    seen: "2.0.57 to 2.1.332",
+  },
+  {
+    ending: "budget",
+    says: "(?:error: )?reached maximum budget \\(\\$?[\\d.e-]+\\)",
+    seen: "2.1.193 to 2.1.332 (in `errors`)",
+  },
+  {
+    ending: "turns",
+    says:
+      "(?:error: )?reached max(?:imum)? (?:number of )?turns(?: \\(\\d+\\))?",
+    seen: "2.0.26 to 2.1.332",
+  },
+];
+
+/** What may follow a limit's head besides the reset: what the reader can do about it. */
+export const HINT =
+  /(?:^|\s)\/[a-z][\w-]+|claude\.(?:ai|com)|anthropic\.com|https?:\/\/|\badmin\b|\bupgrad\w+|\busage credits?\b|\bextra usage\b|\bcredits\b|\bbilling\b|\bmodels?\b|\bprogress saved\b|\bautomatically\b|\btry again\b|\bplease wait\b|\bcancel\b|\brequest.?id\b|^stderr:|\bto continue\b/i;
+
+/** What no hint has: code, quotes, the voice of somebody who tells a story. */
+export const NO_HINT =
+  /["`{}<>;\\]|\b(?:I|we|when|because|added|prints?|following|test|tests|wrapper|regex|now using)\b|'s? (?:says|prints)/i;
+
+/** Words instead of a time: the limit stands, its reset is unknown. */
+export const VAGUE_TIME =
+  /(?:soon|later(?: today| tonight| this week)?|shortly|tomorrow|next (?:week|month)|at the (?:start|end|beginning) of (?:the |next )?(?:week|month|billing (?:period|cycle)))(?![\w])/iy;
+
+/** Words of a refusal that no head above covers: something finite, and that it is used up. */
+export const FINITE =
+  /\b(?:limits?|quotas?|allowances?|allocations?|usage|credits?|budgets?|caps?|balance|entitlement)\b/i;
+export const USED_UP =
+  /\b(?:reached|hit|exceed(?:s|ed|ing)?|exhausted|used|spent|depleted|consumed|r[au]n out|out of|no more|none left|no remaining|too low|insufficient|maxed|over|resets?|renews?|refills?|regain|rate_limit|try again|suspended|blocked|disabled|paused|unavailable until)\b/i;
+/** Warnings, notices, other limits and prose, which are no refusals. */
+export const NO_REFUSAL =
+  /\b(?:approaching|close to|nearing|almost|\d+% (?:of|used)|has reset|have reset|now using|context|tokens?|turns|characters?|files?|speed|timeout|memory|disk)\b|\b(?:I|I've|we|we've|added|fix|fixed|todo)\b|["`{}<>;]|^\s*at \S+ \(/i;
