@@ -137,7 +137,7 @@ const cases: Record<string, Case> = {
   "spend limit": { ...limit, api: "spend" },
   "throttle": { api: "throttle", ending: "throttle" },
   "overloaded API": { api: "overloaded", ending: "overloaded" },
-  "broken API": { api: "server", ending: "overloaded" },
+  "broken API": { api: "server", ending: "failed" },
   "expired login": { api: "auth", ending: "auth" },
   "budget stop": {
     api: "ok",
@@ -264,19 +264,28 @@ for (const [signal, code] of [["SIGTERM", 143], ["SIGINT", 0]] as const) {
   Deno.test({
     name: `real claude: ${signal} ends a hanging call`,
     ignore: claude === null,
-  }, async () => {
-    await using api = new Api();
-    await using home = realHome(api);
-    api.behaviour = "hang";
-    const guard = home.start([
-      ...[...home.words("quota_guard"), "--job", "t", "--"],
-      ...["sh", "-c", 'exec "$CLAUDE" -p hi'],
-    ]);
-    await until(() => api.requests === 1, "claude waits for an answer");
-    guard.kill(signal);
-    const end = await guard.output();
-    assertEquals([end.code, end.stdout.length], [code, 0]);
-    const now = await status(home);
-    assertEquals([now.is_open, now.jobs.t?.ending], [false, "killed"]);
+  }, async (t) => {
+    for (const format of formats) {
+      await t.step(format, async () => {
+        await using api = new Api();
+        await using home = realHome(api);
+        api.behaviour = "hang";
+        const call = ["-p", "hi", "--output-format", format, "--verbose"];
+        const guard = home.start([
+          ...[...home.words("quota_guard"), "--job", "t", "--"],
+          ...["sh", "-c", 'exec "$CLAUDE" "$@"', "sh", ...call],
+        ]);
+        await until(() => api.requests === 1, "claude waits for an answer");
+        guard.kill(signal);
+        const end = await guard.output();
+        assertEquals(end.code, code);
+        const now = await status(home);
+        assertEquals(
+          [now.is_open, now.jobs.t?.ending],
+          [false, "killed"],
+          new TextDecoder().decode(end.stdout),
+        );
+      });
+    }
   });
 }

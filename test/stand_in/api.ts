@@ -81,10 +81,7 @@ export class Api implements AsyncDisposable {
     const { stream, model, messages } = JSON.parse(body);
     let behaviour = this.behaviour;
     if (behaviour === "hang") {
-      await new Promise<void>((resolve) => {
-        this.#hanging.add(resolve);
-        request.signal.addEventListener("abort", () => resolve());
-      });
+      await new Promise<void>((resolve) => this.#hanging.add(resolve));
       return failure(500, "api_error", "Gave up");
     }
     if (behaviour === "tool-then-five_hour") {
