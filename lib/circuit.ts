@@ -200,7 +200,9 @@ export function openUntil(
   const { reset_at: reset } = ending;
   if (reset === null) {
     return now +
-      (ending.window === "credit" ? probeWait(policy) : policy.cooldown);
+      (ending.window === "credit"
+        ? probeWait(policy)
+        : Math.min(policy.cooldown, FARTHEST_WRITTEN));
   }
   if (reset + (ending.shown ? 60 : 0) <= now) return null;
   return Math.min(reset + (ending.shown ? 120 : 60), now + FARTHEST_WRITTEN);
@@ -208,7 +210,7 @@ export function openUntil(
 
 function probeWait(policy: Policy): number {
   return policy.probeInterval > 0
-    ? policy.probeInterval
+    ? Math.min(policy.probeInterval, FARTHEST_WRITTEN)
     : DEFAULT_PROBE_INTERVAL;
 }
 
