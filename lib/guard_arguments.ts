@@ -1,7 +1,6 @@
-import { parseArgs } from "@std/cli/parse-args";
-import { parseDuration } from "./duration.ts";
+import { type Flags, type FlagSpec, readFlags } from "./flags.ts";
 import { labelProblem } from "./marker.ts";
-import { UnknownFlagError, UsageError } from "./usage.ts";
+import { UsageError } from "./usage.ts";
 
 /** A job as given on the command line. */
 export interface Job {
@@ -46,7 +45,7 @@ const MODES = [
 ];
 
 /** The flags of each mode; a string flag takes a value. */
-const FLAGS: Record<string, { boolean: string[]; string: string[] }> = {
+const FLAGS: Record<string, FlagSpec> = {
   "--job": {
     boolean: ["priority", "once", "resumable"],
     string: ["job", "expires", "timeout", "skip-exit"],
@@ -78,7 +77,8 @@ export function parseGuardArguments(args: readonly string[]): GuardCommand {
     return { mode: "claude", args: split < 0 ? own.slice(1) : rest };
   }
   if (own.includes("--help")) return { mode: "help" };
-  const flags = readFlags(mode, own);
+  const spec = FLAGS[mode] ?? { boolean: [], string: [] };
+  const flags = readFlags(mode, spec, own, mode === "--classify" ? 1 : 0);
   switch (mode) {
     case "--job":
       return { mode: "job", job: jobFrom(flags, rest) };
@@ -101,71 +101,6 @@ export function parseGuardArguments(args: readonly string[]): GuardCommand {
         file: flags.words[0] ?? null,
       };
   }
-}
-
-interface Flags {
-  words: string[];
-  is(flag: string): boolean;
-  text(flag: string): string | null;
-  whole(flag: string, most: number): number | null;
-  seconds(flag: string): number | null;
-}
-
-function readFlags(mode: string, own: readonly string[]): Flags {
-  const spec = FLAGS[mode] ?? { boolean: [], string: [] };
-  const parsed = parseArgs(own, {
-    ...spec,
-    unknown: (arg, key) => {
-      if (key !== undefined) {
-        const known = [...spec.boolean, ...spec.string].map((flag) => `--${flag}`);
-        throw new UnknownFlagError(arg.split("=")[0] ?? arg, mode, known);
-      }
-      return true;
-    },
-  });
-  const words = parsed._.map(String);
-  if (words.length > (mode === "--classify" ? 1 : 0)) {
-    throw new UsageError(
-      mode === "--job"
-        ? `"${words[0]}" stands before the --; the command comes after it`
-        : `"${words[0]}" is one word too many for ${mode}`,
-    );
-  }
-  const text = (flag: string): string | null => {
-    const value = parsed[flag];
-    if (value === undefined) return null;
-    if (typeof value !== "string" || value === "") {
-      throw new UsageError(`--${flag} needs a value`);
-    }
-    return value;
-  };
-  return {
-    words,
-    is: (flag) => parsed[flag] === true,
-    text,
-    whole: (flag, most) => {
-      const value = text(flag);
-      if (value === null) return null;
-      const n = /^\d+$/.test(value) ? Number(value) : NaN;
-      if (!(n <= most)) {
-        throw new UsageError(
-          `--${flag} takes a whole number from 0 to ${most}, not "${value}"`,
-        );
-      }
-      return n;
-    },
-    seconds: (flag) => {
-      const value = text(flag);
-      if (value === null) return null;
-      const n = parseDuration(value);
-      if (n === null) {
-        throw new UsageError(
-          `--${flag} takes a length of time such as 90, 15m, 2h or 1d, not "${value}"`,
-        );
-      }
-      return n;
-    },
-  };
 }
 
 function jobFrom(flags: Flags, command: readonly string[]): Job {

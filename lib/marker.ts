@@ -125,11 +125,14 @@ export function parseJobMarker(line: string, label: string): JobMarker | null {
  * counts without its newline.
  */
 export function latestJobMarker(text: string, label: string): JobMarker | null {
-  for (let end = text.length; end > 0;) {
-    const start = text.lastIndexOf("\n", end - 1) + 1;
-    const marker = parseJobMarker(text.slice(start, end), label);
+  for (let at = text.length; at >= 0; at--) {
+    at = text.lastIndexOf("CLAUDE_QUOTA_JOB_", at);
+    if (at < 0) return null;
+    if (at > 0 && text[at - 1] !== "\n") continue;
+    const end = text.indexOf("\n", at);
+    const line = text.slice(at, end < 0 ? text.length : end);
+    const marker = parseJobMarker(line, label);
     if (marker !== null) return marker;
-    end = start - 1;
   }
   return null;
 }

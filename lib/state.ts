@@ -13,6 +13,7 @@ const CIRCUIT_FILE = "state.json";
 const BOOKS_FILE = "jobs.json";
 /** For both files; flock-ed, never deleted, never replaced. */
 const LOCK_FILE = "state.json.lock";
+const ROUND_LOCK_FILE = "catchup.lock";
 const BAD_FILES_KEPT = 3;
 
 /** How long to wait for the lock, in seconds. */
@@ -262,4 +263,27 @@ export async function updateState<R>(
   } catch (error) {
     return { done: false, why: reasonOf(error) };
   }
+}
+
+/** The lock of the one catch-up at a time, held until it is disposed of. */
+export interface RoundLock extends Disposable {
+  /** False if another catch-up holds it. */
+  taken: boolean;
+}
+
+/**
+ * Takes the catch-up's lock, without waiting.
+ *
+ * @throws {Error} If the folder or the lock cannot be made.
+ */
+export function lockRound(folder: string, host: Host): RoundLock {
+  ensureFolder(folder, host);
+  const file = openInFolder(join(folder, ROUND_LOCK_FILE), {
+    append: false,
+    create: true,
+  });
+  return {
+    taken: file.tryLockSync(true),
+    [Symbol.dispose]: () => file.close(),
+  };
 }

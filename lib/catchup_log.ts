@@ -1,0 +1,26 @@
+import { join } from "@std/path/join";
+import { writeAllSync } from "./atomic_file.ts";
+import type { KickNote } from "./catchup_world.ts";
+import { openInFolder } from "./state.ts";
+
+const LOG_FILE = "catchup.log";
+const ROTATED_AT = 1024 * 1024;
+
+/**
+ * Adds a line of JSON to `catchup.log`; at 1 MiB the log begins anew and the
+ * old one stays as `catchup.log.1`.
+ *
+ * @throws {Error} If it cannot be written.
+ */
+export function noteKick(folder: string, note: KickNote): void {
+  const path = join(folder, LOG_FILE);
+  try {
+    if (Deno.statSync(path).size >= ROTATED_AT) {
+      Deno.renameSync(path, `${path}.1`);
+    }
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  using file = openInFolder(path, { append: true, create: true });
+  writeAllSync(file, new TextEncoder().encode(JSON.stringify(note) + "\n"));
+}

@@ -1,0 +1,88 @@
+import { parseArgs } from "@std/cli/parse-args";
+import { parseDuration } from "./duration.ts";
+import { UnknownFlagError, UsageError } from "./usage.ts";
+
+/** The flags of a command, without their dashes; a string flag takes a value. */
+export interface FlagSpec {
+  boolean: string[];
+  string: string[];
+}
+
+/** Arguments as read; each reader throws a {@linkcode UsageError} on a bad value. */
+export interface Flags {
+  /** What is no flag and no flag's value. */
+  words: string[];
+  /** True if the flag is given. */
+  is(flag: string): boolean;
+  /** The flag's value; null if it is not given. */
+  text(flag: string): string | null;
+  /** A whole number from 0 to `most`. */
+  whole(flag: string, most: number): number | null;
+  /** A length of time, in seconds. */
+  seconds(flag: string): number | null;
+}
+
+/**
+ * Reads the arguments of a command.
+ *
+ * @param command For messages, such as `--job`
+ * @param mostWords How many words may stand beside the flags
+ * @throws {UsageError} On an unknown flag or a word too many.
+ */
+export function readFlags(
+  command: string,
+  spec: FlagSpec,
+  args: readonly string[],
+  mostWords: number,
+): Flags {
+  const parsed = parseArgs(args, {
+    ...spec,
+    unknown: (arg, key) => {
+      if (key === undefined) return true;
+      const known = [...spec.boolean, ...spec.string].map((flag) =>
+        `--${flag}`
+      );
+      throw new UnknownFlagError(arg.split("=")[0] ?? arg, command, known);
+    },
+  });
+  const words = parsed._.map(String);
+  const extra = words[mostWords];
+  if (extra !== undefined) {
+    throw new UsageError(
+      command === "--job"
+        ? `"${extra}" stands before the --; the command comes after it`
+        : `"${extra}" is one word too many for ${command}`,
+    );
+  }
+  const text = (flag: string): string | null => {
+    const value = parsed[flag];
+    if (value === undefined) return null;
+    if (typeof value !== "string" || value === "") {
+      throw new UsageError(`--${flag} needs a value`);
+    }
+    return value;
+  };
+  return {
+    words,
+    is: (flag) => parsed[flag] === true,
+    text,
+    whole: (flag, most) => {
+      const value = text(flag);
+      if (value === null) return null;
+      const n = /^\d+$/.test(value) ? Number(value) : NaN;
+      if (n <= most) return n;
+      throw new UsageError(
+        `--${flag} takes a whole number from 0 to ${most}, not "${value}"`,
+      );
+    },
+    seconds: (flag) => {
+      const value = text(flag);
+      if (value === null) return null;
+      const n = parseDuration(value);
+      if (n !== null) return n;
+      throw new UsageError(
+        `--${flag} takes a length of time such as 90, 15m, 2h or 1d, not "${value}"`,
+      );
+    },
+  };
+}

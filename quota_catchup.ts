@@ -1,0 +1,150 @@
+#!/usr/bin/env -S deno run --no-prompt --quiet --allow-read --allow-write --allow-run=launchctl,deno --allow-env --allow-sys=uid
+/**
+ * Re-runs, one at a time, the jobs that quota_guard has skipped today, once the
+ * allowance is back. `quota_catchup.ts --help` tells the rest.
+ *
+ * @module
+ */
+import { fromFileUrl } from "@std/path/from-file-url";
+import { join } from "@std/path/join";
+import { run } from "./lib/catchup.ts";
+import {
+  type CatchupCommand,
+  parseCatchupArguments,
+} from "./lib/catchup_arguments.ts";
+import { noteKick } from "./lib/catchup_log.ts";
+import { probeClaude } from "./lib/catchup_probe.ts";
+import {
+  type CatchupWorld,
+  EXIT,
+  type RoundResult,
+} from "./lib/catchup_world.ts";
+import { denoHost, type Host } from "./lib/host.ts";
+import {
+  JOB_KILL_GRACE_SECONDS,
+  JOB_TIMEOUT_SECONDS,
+  kickAndWait,
+} from "./lib/kick.ts";
+import { openLaunchctl } from "./lib/launchctl.ts";
+import { policyFrom } from "./lib/settings.ts";
+import { lockRound, reasonOf, stateFolder } from "./lib/state.ts";
+import { UsageError } from "./lib/usage.ts";
+
+type RunCommand = Extract<CatchupCommand, { mode: "run" }>;
+
+function agentsFolder(host: Host, given: string | null): string {
+  if (given !== null) return given;
+  const home = host.env("HOME");
+  if (home === undefined) {
+    throw new UsageError("HOME is not set; say --agents DIR");
+  }
+  return join(home, "Library", "LaunchAgents");
+}
+
+function worldOf(host: Host, command: RunCommand): CatchupWorld {
+  const launchctl = openLaunchctl(host.env);
+  const folder = stateFolder(host.env);
+  const self = {
+    interpreter: Deno.execPath(),
+    script: Deno.build.standalone ? null : fromFileUrl(import.meta.url),
+  };
+  const tell = (line: string): void => {
+    const stamp = Temporal.Now.plainDateTimeISO().toString({
+      smallestUnit: "second",
+    });
+    // With --json standard output holds nothing but the JSON.
+    (command.json ? console.error : console.log)(`${stamp} ${line}`);
+  };
+  return {
+    host,
+    launchctl,
+    agentsFolder: agentsFolder(host, command.agents),
+    folder,
+    policy: policyFrom(host.env),
+    probe: (folder, environment, holdsProbe) =>
+      probeClaude({ host, self }, folder, environment, holdsProbe),
+    kick: (label, before) => {
+      if (launchctl === null) throw new Error("There is no launchctl");
+      return kickAndWait(
+        {
+          host,
+          launchctl,
+          timeout: command.timeout ?? JOB_TIMEOUT_SECONDS,
+          grace: command.grace ?? JOB_KILL_GRACE_SECONDS,
+        },
+        label,
+        before,
+      );
+    },
+    tell,
+    note: (note) => {
+      try {
+        noteKick(folder, note);
+      } catch (error) {
+        tell(`catchup.log cannot be written: ${reasonOf(error)}`);
+      }
+    },
+  };
+}
+
+async function show(command: RunCommand, result: RoundResult): Promise<void> {
+  if (command.json) {
+    const { candidates, kicked, failed, agents } = result;
+    console.log(
+      JSON.stringify({ candidates, kicked, failed, agents }, null, 2),
+    );
+  } else if (command.dryRun || command.all) {
+    const { verdictTable } = await import("./lib/catchup_table.ts");
+    const colour = Deno.stdout.isTerminal() && !Deno.noColor;
+    const lines = verdictTable(result, { all: command.all, colour });
+    console.log(lines.join("\n"));
+  } else if (result.candidates.length === 0 && Deno.stdout.isTerminal()) {
+    console.log("Nothing is owed");
+  }
+}
+
+async function catchUp(host: Host, command: RunCommand): Promise<number> {
+  const world = worldOf(host, command);
+  const options = {
+    dryRun: command.dryRun,
+    noProbe: command.noProbe,
+    window: command.window,
+  };
+  using lock = command.dryRun ? null : lockRound(world.folder, host);
+  if (lock?.taken === false) {
+    world.tell("another catch-up is at work");
+    return EXIT.done;
+  }
+  const result = await run(world, options);
+  await show(command, result);
+  return command.dryRun ? EXIT.done : result.exit;
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const host = denoHost();
+  try {
+    const command = parseCatchupArguments(args);
+    switch (command.mode) {
+      case "help":
+        console.log((await import("./lib/catchup_help.ts")).CATCHUP_HELP);
+        return EXIT.done;
+      case "version":
+        console.log(
+          `quota_catchup ${(await import("./lib/version.ts")).VERSION}`,
+        );
+        return EXIT.done;
+      case "run":
+        return await catchUp(host, command);
+    }
+  } catch (error) {
+    if (error instanceof UsageError) {
+      const { withSuggestion } = await import("./lib/suggestion.ts");
+      host.say(`quota_catchup: ${withSuggestion(error)}; see --help`);
+      return EXIT.usage;
+    }
+    host.say(`quota_catchup: ${reasonOf(error)}`);
+    return EXIT.failed;
+  }
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
