@@ -77,9 +77,11 @@ export function parseTally(text: string): Tally {
   return { probe: text.startsWith(PROBE_LINE), calls };
 }
 
-/** True once a call of the run met a limit: its probe is used up. */
+/** True once a call of the run met the account's limit: its probe is used up. */
 export function metLimit(tally: Tally): boolean {
-  return tally.calls.some((call) => call.met === "limit");
+  return tally.calls.some((call) =>
+    call.met === "limit" && call.owedFrom === null
+  );
 }
 
 /** The gravest ending among the calls; null without a call. */
