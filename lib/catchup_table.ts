@@ -1,4 +1,4 @@
-import { unicodeWidth } from "@std/cli/unicode-width";
+import stringWidth from "string-width";
 import { describeSchedule } from "./calendar.ts";
 import type { Finding } from "./candidate.ts";
 import type { AgentVerdict, RoundResult } from "./catchup_world.ts";
@@ -60,11 +60,11 @@ function schedule(finding: Finding | undefined): string {
 /** Columns by the width that a terminal gives each character. */
 function aligned(rows: readonly string[][]): string[] {
   const widths = HEADINGS.map((_, column) =>
-    Math.max(...rows.map((row) => unicodeWidth(row[column] ?? "")))
+    Math.max(...rows.map((row) => stringWidth(row[column] ?? "")))
   );
   return rows.map((row) =>
     row.map((cell, column) =>
-      cell + " ".repeat((widths[column] ?? 0) - unicodeWidth(cell))
+      cell + " ".repeat((widths[column] ?? 0) - stringWidth(cell))
     ).join("  ").trimEnd()
   );
 }

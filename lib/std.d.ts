@@ -60,10 +60,6 @@ declare module "@std/cli/parse-args" {
   ): Args;
 }
 
-declare module "@std/cli/unicode-width" {
-  export function unicodeWidth(str: string): number;
-}
-
 declare module "@std/fs/ensure-dir" {
   export function ensureDir(dir: string | URL): Promise<void>;
   export function ensureDirSync(dir: string | URL): void;

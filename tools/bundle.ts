@@ -1,0 +1,39 @@
+/**
+ * `deno task bundle`: makes `dist/quota_guard.js` and `dist/quota_catchup.js`,
+ * single files that need no configuration, no cache and no network.
+ *
+ * @module
+ */
+import { fromFileUrl } from "@std/path/from-file-url";
+import { join } from "@std/path/join";
+
+const root = fromFileUrl(new URL("..", import.meta.url));
+const SCRIPTS = ["quota_guard", "quota_catchup"];
+/** A `deno.json` or `package.json` above the file must not reach it. */
+const ALONE = "--no-config --no-remote --no-npm";
+
+async function bundle(script: string): Promise<string> {
+  const file = join(root, "dist", `${script}.js`);
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["bundle", "--quiet", "--output", file, `${script}.ts`],
+    cwd: root,
+    stdout: "null",
+    stderr: "piped",
+  }).output();
+  if (!success) {
+    throw new Error(
+      `Cannot bundle ${script}.ts: ${new TextDecoder().decode(stderr)}`,
+    );
+  }
+  const text = await Deno.readTextFile(file);
+  const [shebang = "", ...rest] = text.split("\n");
+  if (!shebang.startsWith("#!") || !shebang.includes(" deno run ")) {
+    throw new Error(`${file} does not start with the shebang of its source`);
+  }
+  const alone = shebang.replace(" deno run ", ` deno run ${ALONE} `);
+  await Deno.writeTextFile(file, [alone, ...rest].join("\n"));
+  await Deno.chmod(file, 0o755);
+  return file;
+}
+
+for (const script of SCRIPTS) console.log(await bundle(script));
