@@ -36,7 +36,9 @@ export function readFlags(
   mostWords: number,
 ): Flags {
   const parsed = parseArgs(args, {
-    ...spec,
+    boolean: spec.boolean,
+    // Words too: a file may be called 007.
+    string: [...spec.string, "_"],
     unknown: (arg, key) => {
       if (key === undefined) return true;
       const known = [...spec.boolean, ...spec.string].map((flag) =>
