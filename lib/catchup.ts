@@ -23,12 +23,12 @@ export async function run(
 ): Promise<RoundResult> {
   const files = await readLaunchAgents(world.agentsFolder);
   const { findings, look } = await judgeAll(world, options, files);
-  const candidates = findings.flatMap((f) => f.candidate ?? []);
+  const candidates = inOrder(findings.flatMap((f) => f.candidate ?? []));
   const disabled = candidates.length > 0 && world.launchctl !== null
     ? await disabledLabels(world.launchctl)
     : null;
   const checked: Checked[] = [];
-  for (const candidate of inOrder(candidates)) {
+  for (const candidate of candidates) {
     const books = look.books(candidate.folder);
     checked.push(await check(world, candidate, books, disabled));
   }

@@ -15,12 +15,15 @@ export interface TableOptions {
 
 /** A round's verdicts as lines: what is owed first. */
 export function verdictTable(
-  result: Pick<RoundResult, "agents" | "findings">,
+  result: Pick<RoundResult, "candidates" | "agents" | "findings">,
   options: TableOptions,
 ): string[] {
-  const { agents, findings } = result;
+  const { candidates, agents, findings } = result;
   const rows = agents.map((agent, i) => ({ agent, finding: findings[i] }))
-    .sort((a, b) => rank(a.agent) - rank(b.agent));
+    .sort((a, b) =>
+      rank(a.agent) - rank(b.agent) ||
+      candidates.indexOf(a.agent.label) - candidates.indexOf(b.agent.label)
+    );
   const shown = options.all ? rows : rows.filter((row) => row.agent.candidate);
   const owed = agents.filter((agent) => agent.kickable).length;
   const hidden = rows.length - shown.length;

@@ -62,6 +62,7 @@ export interface AgentVerdict {
 
 /** What a round found and did. */
 export interface RoundResult {
+  /** In the order of their turn. */
   candidates: string[];
   kicked: number;
   failed: number;

@@ -38,6 +38,8 @@ export function scriptCommand(
     .filter((word) => /^(--(allow|deny)-|-[A-RT-Z])/.test(word))
     .map((word) =>
       word.replace(/\$\{?(\w+)\}?/g, (_, name) => env[name] ?? "")
+        // By its path: this deno need not be the one on PATH.
+        .replace(/(?<=^--allow-run=.*)\bdeno\b/, Deno.execPath())
     );
   const start: [string, ...string[]] = [Deno.execPath(), "run"];
   return kind === "source"
