@@ -21,6 +21,8 @@ export interface ChildOptions {
   unset?: readonly string[];
   /** After so many seconds SIGTERM, after another {@linkcode KILL_GRACE} SIGKILL. */
   timeout?: number | undefined;
+  /** @default {"inherit"} */
+  stdin?: "inherit" | "null";
 }
 
 /** Seconds between SIGTERM and SIGKILL, as in the original. */
@@ -50,12 +52,13 @@ const NUMBERS: Record<Relayed, number> = {
 };
 
 /**
- * Passes the guard's signals on to its child, once each, and remembers the last
- * one. One that comes before the child is there is kept for it.
+ * Passes the guard's signals on to its children, once each, and remembers the
+ * last one. One that comes before a child is there is kept for it.
  */
 export class SignalRelay implements Disposable {
   readonly #handlers: [Relayed, () => void][];
-  #child: Deno.ChildProcess | null = null;
+  readonly #children = new Set<Deno.ChildProcess>();
+  #attached = false;
   #last: Relayed | null = null;
 
   /** Listens from now on. */
@@ -71,14 +74,16 @@ export class SignalRelay implements Disposable {
     return this.#last === null ? null : 128 + NUMBERS[this.#last];
   }
 
-  /** True once there is a child. */
+  /** True once there was a child. */
   get attached(): boolean {
-    return this.#child !== null;
+    return this.#attached;
   }
 
-  /** From now on signals go to this child. */
+  /** From now on until its end signals go to this child. */
   attach(child: Deno.ChildProcess): void {
-    this.#child = child;
+    this.#attached = true;
+    this.#children.add(child);
+    child.status.finally(() => this.#children.delete(child));
     if (this.#last !== null) send(child, this.#last);
   }
 
@@ -87,7 +92,8 @@ export class SignalRelay implements Disposable {
     // A terminal has sent these two to the whole foreground group already.
     const fromTerminal = (signal === "SIGINT" || signal === "SIGQUIT") &&
       Deno.stdin.isTerminal();
-    if (this.#child !== null && !fromTerminal) send(this.#child, signal);
+    if (fromTerminal) return;
+    for (const child of this.#children) send(child, signal);
   }
 
   /** Stops listening. */
@@ -125,7 +131,7 @@ function spawn(
       args,
       env,
       clearEnv,
-      stdin: "inherit",
+      stdin: options.stdin ?? "inherit",
       stdout: output,
       stderr: output,
     }).spawn();
@@ -158,7 +164,7 @@ async function ended(
   }
 }
 
-/** Runs a command with the guard's own stdin, stdout and stderr. */
+/** Runs a command with the guard's own stdout and stderr, and its stdin unless told otherwise. */
 export async function runInherited(
   command: readonly [string, ...string[]],
   signals: SignalRelay,

@@ -6,6 +6,8 @@ import { UnknownFlagError, UsageError } from "./usage.ts";
 export interface FlagSpec {
   boolean: string[];
   string: string[];
+  /** Those of the string flags that may be given more than once. */
+  collect?: string[];
 }
 
 /** Arguments as read; each reader throws a {@linkcode UsageError} on a bad value. */
@@ -16,6 +18,8 @@ export interface Flags {
   is(flag: string): boolean;
   /** The flag's value; null if it is not given. */
   text(flag: string): string | null;
+  /** The values of a flag that may be given more than once. */
+  all(flag: string): string[];
   /** A whole number from 0 to `most`. */
   whole(flag: string, most: number): number | null;
   /** A length of time, in seconds. */
@@ -39,6 +43,7 @@ export function readFlags(
     boolean: spec.boolean,
     // Words too: a file may be called 007.
     string: [...spec.string, "_"],
+    collect: spec.collect ?? [],
     unknown: (arg, key) => {
       if (key === undefined) return true;
       const known = [...spec.boolean, ...spec.string].map((flag) =>
@@ -56,18 +61,20 @@ export function readFlags(
         : `"${extra}" is one word too many for ${command}`,
     );
   }
+  const given = (flag: string, value: unknown): string => {
+    if (typeof value === "string" && value !== "") return value;
+    throw new UsageError(`--${flag} needs a value`);
+  };
   const text = (flag: string): string | null => {
     const value = parsed[flag];
-    if (value === undefined) return null;
-    if (typeof value !== "string" || value === "") {
-      throw new UsageError(`--${flag} needs a value`);
-    }
-    return value;
+    return value === undefined ? null : given(flag, value);
   };
   return {
     words,
     is: (flag) => parsed[flag] === true,
     text,
+    all: (flag) =>
+      [parsed[flag] ?? []].flat().map((value) => given(flag, value)),
     whole: (flag, most) => {
       const value = text(flag);
       if (value === null) return null;

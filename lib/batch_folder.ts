@@ -1,0 +1,173 @@
+import { ensureDirSync } from "@std/fs/ensure-dir";
+import { join } from "@std/path/join";
+import { replaceFile } from "./atomic_file.ts";
+import { fileName } from "./batch_items.ts";
+import {
+  type DoneMarker,
+  type FailedRecord,
+  parseDoneMarker,
+  parseFailedRecord,
+} from "./batch_record.ts";
+import { claimItem, CLAIMS } from "./claim.ts";
+
+/** Where an item's things are. */
+export interface ItemPaths {
+  /** Its name on disk. */
+  name: string;
+  /** Its file, once it is done. */
+  out: string;
+  /** Its done marker. */
+  done: string;
+  /** The record of its last failure. */
+  failed: string;
+}
+
+/** Ending of what a command has not finished writing. */
+export const PART_SUFFIX = ".part";
+
+/** Of this process and of no other, dead or alive. */
+const UNIQUE = /\.\d+-[0-9a-f]{8}\.(part|tmp)$/;
+
+/** The places of an item in the folder of the results. */
+export function itemPaths(
+  dir: string,
+  pattern: string,
+  name: string,
+): ItemPaths {
+  return {
+    name,
+    out: join(dir, fileName(pattern, name)),
+    done: join(dir, "done", `${name}.json`),
+    failed: join(dir, "failed", `${name}.json`),
+  };
+}
+
+/** A path for one attempt's part. The dot keeps it apart from every finished file. */
+export function partPath(dir: string, name: string): string {
+  const unique = crypto.randomUUID().slice(0, 8);
+  return join(dir, `.${name}.${Deno.pid}-${unique}${PART_SUFFIX}`);
+}
+
+/** The names in a folder; none if there is no folder. */
+export function namesIn(folder: string): string[] {
+  try {
+    return [...Deno.readDirSync(folder)].map((entry) => entry.name);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
+  }
+}
+
+/**
+ * Makes the folders of a batch.
+ *
+ * @returns True if the disk takes `A` and `a` for the same
+ */
+export function makeFolders(dir: string): boolean {
+  ensureDirSync(join(dir, "done"));
+  try {
+    return Deno.statSync(join(dir, "DONE")).isDirectory;
+  } catch {
+    return false;
+  }
+}
+
+/** Reads the records of a folder by item; what is none does not count. */
+function readRecords<T extends { name: string }>(
+  folder: string,
+  parse: (text: string) => T | null,
+): Map<string, T> {
+  const records = new Map<string, T>();
+  for (const file of namesIn(folder)) {
+    if (!file.endsWith(".json")) continue;
+    const record = readRecord(join(folder, file), parse);
+    if (record !== null) records.set(record.name, record);
+  }
+  return records;
+}
+
+function readRecord<T>(
+  path: string,
+  parse: (text: string) => T | null,
+): T | null {
+  try {
+    return parse(Deno.readTextFileSync(path));
+  } catch {
+    // Gone meanwhile.
+    return null;
+  }
+}
+
+/** All done markers, by item. */
+export function readDone(dir: string): Map<string, DoneMarker> {
+  return readRecords(join(dir, "done"), parseDoneMarker);
+}
+
+/** All records of failures, by item. */
+export function readFailed(dir: string): Map<string, FailedRecord> {
+  return readRecords(join(dir, "failed"), parseFailedRecord);
+}
+
+/** An item's done marker as it stands now; null if there is none. */
+export function readMarker(paths: ItemPaths): DoneMarker | null {
+  return readRecord(paths.done, parseDoneMarker);
+}
+
+/** Remembers that an item failed. */
+export function writeFailed(paths: ItemPaths, record: FailedRecord): void {
+  ensureDirSync(join(paths.failed, ".."));
+  replaceFile(paths.failed, JSON.stringify(record) + "\n", { mode: 0o666 });
+}
+
+/** Forgets that an item failed. */
+export function removeFailed(paths: ItemPaths): void {
+  try {
+    Deno.removeSync(paths.failed);
+  } catch {
+    // It never did.
+  }
+}
+
+/** A file that a writer has not finished, and the name of the item it is for. */
+export interface Leftover {
+  path: string;
+  name: string;
+}
+
+/** What writers, alive or dead, have not finished. */
+export function findLeftovers(dir: string): Leftover[] {
+  const parts = namesIn(dir).filter((file) =>
+    file.startsWith(".") && UNIQUE.test(file)
+  ).map((file) => ({
+    path: join(dir, file),
+    name: file.slice(1).replace(UNIQUE, ""),
+  }));
+  const records = ["done", "failed"].flatMap((folder) =>
+    namesIn(join(dir, folder)).filter((file) => UNIQUE.test(file))
+      .map((file) => ({
+        path: join(dir, folder, file),
+        name: file.replace(UNIQUE, "").replace(/\.json$/, ""),
+      }))
+  );
+  return [...parts, ...records];
+}
+
+/**
+ * Removes what dead writers left. Nobody writes for an item without its claim:
+ * what can be claimed is dead.
+ */
+export function sweepLeftovers(dir: string): void {
+  const leftovers = Map.groupBy(findLeftovers(dir), ({ name }) => name);
+  const names = new Set([...leftovers.keys(), ...namesIn(join(dir, CLAIMS))]);
+  for (const name of names) {
+    using claim = claimItem(dir, name);
+    if (claim === null) continue;
+    for (const { path } of leftovers.get(name) ?? []) {
+      try {
+        Deno.removeSync(path, { recursive: true });
+      } catch {
+        // Its writer finished it, and is gone.
+      }
+    }
+  }
+}

@@ -1,0 +1,193 @@
+import type { DoneMarker } from "./batch_record.ts";
+import type { CallRecord } from "./tally.ts";
+
+/** How one attempt at an item ended. */
+export type Attempt =
+  | { kind: "whole" }
+  | { kind: "limit" }
+  | { kind: "stopped"; why: string }
+  | { kind: "crashed"; why: string };
+
+/**
+ * What an attempt came to, by its exit code and its calls. An answer that was
+ * cut off must not pass for the item's result: some versions of claude end with
+ * 0 at a limit or a budget stop, and print its words where the answer goes. So
+ * the last call has to be answered, if there is one.
+ */
+export function judgeAttempt(
+  exit: number,
+  calls: readonly CallRecord[],
+): Attempt {
+  const last = calls.at(-1)?.met ?? "ok";
+  switch (last) {
+    case "limit":
+    case "refused":
+      return { kind: "limit" };
+    case "budget":
+      return { kind: "stopped", why: "budget stop" };
+    case "turns":
+      return { kind: "stopped", why: "stopped by --max-turns" };
+  }
+  if (exit !== 0) return { kind: "crashed", why: `exit code ${exit}` };
+  return last === "ok"
+    ? { kind: "whole" }
+    : { kind: "crashed", why: `exit code 0, but its last call: ${last}` };
+}
+
+/** The cost of all calls in US dollars; null if none is known. */
+export function costOf(calls: readonly CallRecord[]): number | null {
+  const known = calls.flatMap(({ cost }) => cost === null ? [] : [cost]);
+  return known.length === 0 ? null : known.reduce((sum, cost) => sum + cost);
+}
+
+/** How an item ended in this run. */
+export type ItemEnd =
+  | { kind: "committed"; marker: DoneMarker }
+  | {
+    kind: "failed";
+    why: string;
+    attempts: number;
+    cost: number | null;
+  }
+  /** A limit came: the item is as if it had never been tried. */
+  | { kind: "limit"; cost: number | null }
+  /** A signal came: as with a limit. */
+  | { kind: "interrupted"; cost: number | null }
+  /** Another batch works on it. */
+  | { kind: "elsewhere" }
+  /** Another batch got it done. */
+  | { kind: "already" };
+
+/** Why a batch stops before its end. */
+export type Stop = "limit" | "stalled" | "enough" | "signal";
+
+/** A batch so far. */
+export interface Standing {
+  /** Items in the list. */
+  total: number;
+  /** Items with a marker. */
+  done: number;
+  /** Commits of this run. */
+  committed: number;
+  /** Items that failed in this run. */
+  failed: number;
+  /** Items in a row that ended uncommitted. */
+  row: number;
+  /** Attempts since the last commit. */
+  attempts: number;
+  /** US dollars of this run; null while none are known. */
+  cost: number | null;
+  stop: Stop | null;
+}
+
+/** A batch at its begin. */
+export function newStanding(total: number, done: number): Standing {
+  return {
+    total,
+    done,
+    committed: 0,
+    failed: 0,
+    row: 0,
+    attempts: 0,
+    cost: null,
+    stop: null,
+  };
+}
+
+/** The batch after one more item. A limit is the gravest reason to stop, but for a signal. */
+export function settle(
+  before: Standing,
+  end: ItemEnd,
+  limits: { stall: number; maxItems: number | null },
+): Standing {
+  const stop = (reason: Stop): Stop => before.stop ?? reason;
+  const spent = (cost: number | null): number | null =>
+    cost === null ? before.cost : (before.cost ?? 0) + cost;
+  switch (end.kind) {
+    case "committed": {
+      const committed = before.committed + 1;
+      return {
+        ...before,
+        done: before.done + 1,
+        committed,
+        row: 0,
+        attempts: 0,
+        cost: spent(end.marker.cost_usd),
+        stop: committed === limits.maxItems ? stop("enough") : before.stop,
+      };
+    }
+    case "failed": {
+      const row = before.row + 1;
+      return {
+        ...before,
+        failed: before.failed + 1,
+        row,
+        attempts: before.attempts + end.attempts,
+        cost: spent(end.cost),
+        stop: row >= limits.stall ? stop("stalled") : before.stop,
+      };
+    }
+    case "limit":
+      return {
+        ...before,
+        cost: spent(end.cost),
+        stop: before.stop === "signal" ? "signal" : "limit",
+      };
+    case "interrupted":
+      return { ...before, cost: spent(end.cost), stop: "signal" };
+    case "already":
+      return { ...before, done: before.done + 1 };
+    case "elsewhere":
+      return before;
+  }
+}
+
+/**
+ * Exit code of a batch: 0 all done or enough for one run, 75 a limit, 1
+ * something failed.
+ *
+ * @param signal 128 + n after a signal, else null
+ */
+export function batchExit(standing: Standing, signal: number | null): number {
+  switch (standing.stop) {
+    case "signal":
+      return signal ?? 1;
+    case "limit":
+      return 75;
+    case "enough":
+      return 0;
+    case "stalled":
+      return 1;
+    case null:
+      return standing.failed > 0 ? 1 : 0;
+  }
+}
+
+/** An amount of US dollars: cents, and what is below them only where they say too little. */
+export function dollars(amount: number): string {
+  const digits = amount >= 1 ? 2 : 4;
+  const exact = amount.toFixed(digits);
+  return `$${exact.replace(/(\.\d\d)0+$/, "$1")}`;
+}
+
+/** What a cap of k items has to allow: their worst cost, and one more of it to spare. */
+export function suggestedCap(worst: number, k = 1): number {
+  return k * worst + worst;
+}
+
+/** The last line of a batch. What is not known is left out. */
+export function summaryLine(
+  { total, done, failed, cost }: Standing,
+  worst: number | null,
+): string {
+  return [
+    `done=${done}/${total}`,
+    `failed=${failed}`,
+    `left=${total - done - failed}`,
+    ...(cost === null ? [] : [`cost=${dollars(cost)}`]),
+    ...(worst === null ? [] : [
+      `worst=${dollars(worst)}`,
+      `suggested --max-budget-usd ${dollars(suggestedCap(worst))}`,
+    ]),
+  ].join(" ");
+}

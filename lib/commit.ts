@@ -1,0 +1,99 @@
+import { dirname } from "@std/path/dirname";
+import { replaceFile, syncFolder } from "./atomic_file.ts";
+import type { ItemPaths } from "./batch_folder.ts";
+import type { DoneMarker } from "./batch_record.ts";
+
+/** A file as it is on disk. */
+export interface Content {
+  bytes: number;
+  /** In hexadecimal digits. */
+  sha256: string;
+}
+
+/** A part that is not what it has to be. */
+export class PartError extends Error {
+  override name = "PartError";
+}
+
+const NEWLINE = 10;
+
+/** Do the bytes end so? One newline behind it does no harm. */
+export function endsWithText(bytes: Uint8Array, text: string): boolean {
+  const wanted = new TextEncoder().encode(text);
+  const ends = (tail: Uint8Array): boolean =>
+    tail.length >= wanted.length &&
+    wanted.every((byte, i) => tail[tail.length - wanted.length + i] === byte);
+  return ends(bytes) ||
+    (bytes.at(-1) === NEWLINE && ends(bytes.subarray(0, -1)));
+}
+
+/** Size and digest of a file's bytes. */
+export async function contentOf(
+  bytes: Uint8Array<ArrayBuffer>,
+): Promise<Content> {
+  const digest = await crypto.subtle.digest("SHA-256", bytes);
+  return { bytes: bytes.length, sha256: new Uint8Array(digest).toHex() };
+}
+
+/**
+ * Reads a part, finds it whole, and flushes it to disk.
+ *
+ * @throws {PartError} If it is missing, empty, no file, or ends otherwise.
+ */
+async function sealPart(
+  part: string,
+  endsWith: string | null,
+): Promise<Content> {
+  let info: Deno.FileInfo;
+  try {
+    info = Deno.lstatSync(part);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    throw new PartError("it wrote no $QUOTA_PART");
+  }
+  if (!info.isFile) throw new PartError("its $QUOTA_PART is no plain file");
+  if (info.size === 0) throw new PartError("its $QUOTA_PART is empty");
+  const bytes = Deno.readFileSync(part);
+  if (endsWith !== null && !endsWithText(bytes, endsWith)) {
+    throw new PartError(
+      `its $QUOTA_PART does not end with ${JSON.stringify(endsWith)}`,
+    );
+  }
+  using file = Deno.openSync(part, { read: true });
+  file.syncSync();
+  return await contentOf(bytes);
+}
+
+/**
+ * Makes a part the item's file, then says so by its done marker. Each step is
+ * on disk before the next begins: whenever the machine stops, what has a marker
+ * is whole, and what has none is done again.
+ *
+ * @param endsWith What the part has to end with; null for anything
+ * @throws {PartError} If the part is not whole.
+ * @throws {Error} If the disk refuses.
+ */
+export async function commitPart(
+  part: string,
+  paths: ItemPaths,
+  endsWith: string | null,
+  facts: Pick<DoneMarker, "name" | "ended_at" | "attempts" | "cost_usd">,
+): Promise<DoneMarker> {
+  const content = await sealPart(part, endsWith);
+  const folder = dirname(paths.out);
+  Deno.renameSync(part, paths.out);
+  syncFolder(folder);
+  const marker: DoneMarker = {
+    name: facts.name,
+    ...content,
+    file: paths.out.slice(folder.length + 1),
+    ended_at: Math.floor(facts.ended_at),
+    attempts: facts.attempts,
+    cost_usd: facts.cost_usd,
+  };
+  replaceFile(paths.done, JSON.stringify(marker) + "\n", {
+    sync: true,
+    mode: 0o666,
+  });
+  return marker;
+}
