@@ -14,6 +14,7 @@ import {
   updateState,
 } from "./state.ts";
 import { statusLines, statusReport } from "./status.ts";
+import { unknownWordings } from "./unknown_log.ts";
 import { UsageError } from "./usage.ts";
 
 type Mode<M extends GuardCommand["mode"]> = Extract<GuardCommand, { mode: M }>;
@@ -31,9 +32,25 @@ export async function showStatus(
   const circuit = await readCircuit(folder, host);
   const books = await readBooks(folder, host);
   const now = host.now();
-  return command.json
-    ? JSON.stringify(statusReport(circuit, books, now, policy), null, 2)
-    : statusLines(circuit, books, now, policy, host.timeZone()).join("\n");
+  const unknown = unknownWordings(folder);
+  if (command.json) {
+    const report = statusReport(circuit, books, now, policy);
+    const json = { ...report, unknown_wordings: unknown };
+    return JSON.stringify(json, null, 2);
+  }
+  return [
+    ...statusLines(circuit, books, now, policy, host.timeZone()),
+    ...unknownLines(folder, unknown),
+  ].join("\n");
+}
+
+function unknownLines(folder: string, unknown: readonly string[]): string[] {
+  const newest = unknown.at(-1);
+  if (newest === undefined) return [];
+  return [
+    `Refusals in no known wording: ${unknown.length}, the newest "${newest}"`,
+    `  all in ${folder}/unknown.log; if one is a limit, report it`,
+  ];
 }
 
 /** Opens the circuit by hand; the exit code. */

@@ -18,6 +18,7 @@ import {
   refusalOf,
   say,
 } from "./guard.ts";
+import { numberOr } from "./lenient.ts";
 import { circuitOpenMarker, probePassMarker } from "./marker.ts";
 import { callPath, findRealClaude } from "./real_claude.ts";
 import { addCall, readRun } from "./run_file.ts";
@@ -57,7 +58,7 @@ export async function runClaude(
     );
     return 127;
   }
-  const depth = Number(host.env(ENV.depth) ?? 0) + 1;
+  const depth = numberOr(host.env(ENV.depth), 0) + 1;
   if (depth > DEEPEST_CALL) {
     say(
       guard,
@@ -84,6 +85,14 @@ export async function runClaude(
   const startedAt = host.now();
   if (onTerminal) {
     const end = await runInherited([claude, ...args], signals, { env, unset });
+    // What it said is on the terminal; that it answered is all there is to tell.
+    if (end.code === 0) {
+      noteCall(guard, host.env(ENV.run) ?? null, {
+        met: "ok",
+        owedFrom: null,
+        cost: null,
+      });
+    }
     return callCode(guard, claude, end);
   }
   const { end, stdout, stderr } = await runTeed(
@@ -98,6 +107,7 @@ export async function runClaude(
       stderr,
       exit: end.code,
       startedAt,
+      endedAt: host.now(),
       timeZone,
     });
     await recordClaudeResult(guard, {
@@ -198,6 +208,7 @@ export async function recordClaudeResult(
     return;
   }
   if (!MOVES.has(ending.ending)) return;
+  if (ending.ending === "suspected") await keepWording(guard, ending.text);
   const recorded = await updateState(folder, host, (state) => {
     const now = host.now();
     const report = { ending, job: host.env(ENV.job) ?? null, model, passed };
@@ -211,6 +222,17 @@ export async function recordClaudeResult(
   }, lockWait(guard, LOCK_WAIT));
   if (!recorded.done) {
     say(guard, `a call's ${ending.ending} is not recorded: ${recorded.why}`);
+  }
+}
+
+/** Keeps a refusal in no known wording for whoever adds the wording to the table. */
+async function keepWording(guard: Guard, text: string): Promise<void> {
+  if (guard.folder === null || text === "") return;
+  const { noteUnknown } = await import("./unknown_log.ts");
+  try {
+    noteUnknown(guard.folder, text, guard.host.now());
+  } catch (error) {
+    say(guard, `unknown.log cannot be written: ${reasonOf(error)}`);
   }
 }
 
