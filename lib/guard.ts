@@ -54,6 +54,9 @@ export async function claimPriorityProbe(
 ): Promise<boolean | null> {
   if (guard.folder === null) return false;
   const { host, policy } = guard;
+  // Mostly it is taken, and that shows without the lock.
+  const seen = await circuitNow(guard);
+  if (claimProbe(seen, host.now(), policy.probeInterval) === null) return false;
   const claimed = await updateState<boolean>(guard.folder, host, (state) => {
     const circuit = claimProbe(
       state.circuit,

@@ -18,6 +18,9 @@ export interface Job {
   skipExit: number;
 }
 
+/** Timers hold no more, and fire at once. */
+const LONGEST_TIMEOUT = 24 * 86_400;
+
 /** What the guard is asked to do. */
 export type GuardCommand =
   | { mode: "job"; job: Job }
@@ -119,7 +122,9 @@ function jobFrom(flags: Flags, command: readonly string[]): Job {
   // Read here so that a mistyped one shows at the first start; the catch-up acts on it.
   flags.seconds("expires");
   const timeout = flags.seconds("timeout");
-  if (timeout === 0) throw new UsageError("--timeout must be above zero");
+  if (timeout !== null && (timeout === 0 || timeout > LONGEST_TIMEOUT)) {
+    throw new UsageError("--timeout must be above zero and at most 24d");
+  }
   return {
     label,
     command: [program, ...args],

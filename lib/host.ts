@@ -28,6 +28,15 @@ export function writeStderr(text: string): void {
   }
 }
 
+function env(name: string): string | undefined {
+  try {
+    return Deno.env.get(name) || undefined;
+  } catch {
+    // Not permitted, or no Unicode: nothing that a job should die of.
+    return undefined;
+  }
+}
+
 /** The real world. */
 export function denoHost(): Host {
   return {
@@ -35,7 +44,7 @@ export function denoHost(): Host {
     monotonic: () => performance.now() / 1000,
     sleep: (seconds) =>
       new Promise((resolve) => setTimeout(resolve, seconds * 1000)),
-    env: (name) => Deno.env.get(name) || undefined,
+    env,
     timeZone: () => Temporal.Now.timeZoneId(),
     say: (line) => writeStderr(line + "\n"),
   };

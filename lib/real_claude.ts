@@ -8,8 +8,9 @@ export const LAUNCHD_PATH = "/usr/bin:/bin:/usr/sbin:/sbin";
 
 const HOME_PLACES = [".local/bin/claude", ".claude/local/claude"];
 const SYSTEM_PLACES = ["/opt/homebrew/bin/claude", "/usr/local/bin/claude"];
-/** A script that names the guard leads back to it. */
-const GUARD_NAME = /claude-quota-guard|quota_guard|quota-guard/;
+/** A script that names the guard leads back to it; a folder may be called so. */
+const GUARD_NAME =
+  /(?:claude-quota-guard|quota_guard|quota-guard)(?![^\s"']*\/)/;
 
 /** The entries of PATH. */
 export function pathEntries(env: Host["env"]): string[] {

@@ -1,7 +1,7 @@
 import { join } from "@std/path/join";
 import { writeAllSync } from "./atomic_file.ts";
 import type { Host } from "./host.ts";
-import { ensureFolder, openInFolder } from "./state.ts";
+import { ensureFolder, ensureOwnFolder, openInFolder } from "./state.ts";
 import {
   callLine,
   type CallRecord,
@@ -29,7 +29,7 @@ function runPath(folder: string, id: string): string {
 export function startRun(folder: string, host: Host, probe: boolean): string {
   ensureFolder(folder, host);
   const runs = join(folder, "runs");
-  ensureFolder(runs, host);
+  ensureOwnFolder(runs, host);
   const now = Math.floor(host.now());
   for (const { name } of Deno.readDirSync(runs)) {
     if (RUN_ID.test(name) && Number(name.slice(0, 10)) < now - LONGEST_RUN) {

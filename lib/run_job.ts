@@ -26,7 +26,7 @@ import { LOCK_WAIT, reasonOf, updateState } from "./state.ts";
 import { type Tally, verdict, worstEnding } from "./tally.ts";
 
 /** A skip that a busy lock keeps off the books stands in the log. */
-const SKIP_LOCK_WAIT = 2;
+const SKIP_LOCK_WAIT = 2.5;
 const NO_CALLS: Tally = { probe: false, calls: [] };
 
 /**

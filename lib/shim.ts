@@ -1,7 +1,7 @@
 import { join } from "@std/path/join";
 import { replaceFile } from "./atomic_file.ts";
 import type { Host } from "./host.ts";
-import { ensureFolder } from "./state.ts";
+import { ensureFolder, ensureOwnFolder } from "./state.ts";
 
 /** How this very guard was started, for starting it again. */
 export interface Self {
@@ -36,8 +36,8 @@ export function guardCommand(
     "--no-prompt",
     "--quiet",
     "--allow-read",
-    // A comma in a path separates two of them; doubled, it is one.
-    `--allow-write=${folder.replaceAll(",", ",,")}`,
+    // A comma always ends a path there.
+    folder.includes(",") ? "--allow-write" : `--allow-write=${folder}`,
     "--allow-run",
     "--allow-env",
     self.script,
@@ -73,7 +73,7 @@ export function ensureShim(self: Self, folder: string, host: Host): string {
     // Missing or unreadable: written below.
   }
   ensureFolder(folder, host);
-  ensureFolder(join(folder, "bin"), host);
+  ensureOwnFolder(join(folder, "bin"), host);
   replaceFile(path, text, { mode: 0o700 });
   return path;
 }

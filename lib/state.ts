@@ -63,7 +63,11 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-type Content = { fields: Fields } | { bad: string };
+type Content = { fields: Fields } | {
+  bad: string;
+  /** It would be bad the next time as well: out of the way with it. */
+  forGood: boolean;
+};
 
 /** Reads a file of JSON. Missing is an empty object. */
 function readFields(path: string): Content {
@@ -72,14 +76,17 @@ function readFields(path: string): Content {
     text = Deno.readTextFileSync(path);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return { fields: {} };
-    return { bad: `cannot be read: ${reasonOf(error)}` };
+    const forGood = error instanceof Deno.errors.IsADirectory ||
+      error instanceof Deno.errors.PermissionDenied;
+    return { bad: `cannot be read: ${reasonOf(error)}`, forGood };
   }
   try {
     const json: unknown = JSON.parse(text);
-    return isFields(json) ? { fields: json } : { bad: "is no JSON object" };
+    if (isFields(json)) return { fields: json };
   } catch {
-    return { bad: "is no JSON object" };
+    // Said below.
   }
+  return { bad: "is no JSON object", forGood: true };
 }
 
 async function readOrSetAside(
@@ -91,7 +98,7 @@ async function readOrSetAside(
   if ("fields" in content) return content.fields;
   // Aside under the lock only: another process may just have put it right.
   const moved = await updateState(folder, host, () => ({ result: null }));
-  if (!moved.done) host.say(`${join(folder, name)} ${content.bad}; ignored`);
+  if (!moved.done) host.say(`"${join(folder, name)}" ${content.bad}; ignored`);
   const again = readFields(join(folder, name));
   return "fields" in again ? again.fields : {};
 }
@@ -141,6 +148,27 @@ export function ensureFolder(folder: string, host: Host): void {
 }
 
 /**
+ * Makes a folder within the state folder; one that leads out of it by a link is
+ * refused.
+ *
+ * @throws {Error} If it is a link or cannot be made.
+ */
+export function ensureOwnFolder(path: string, host: Host): void {
+  refuseLink(path);
+  ensureFolder(path, host);
+}
+
+function refuseLink(path: string): void {
+  try {
+    if (!Deno.lstatSync(path).isSymlink) return;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return;
+    throw error;
+  }
+  throw new Error(`"${path}" is a link; remove it`);
+}
+
+/**
  * A file of the folder, opened for writing, made if need be. Follows no link:
  * path permissions do not see to that.
  *
@@ -150,13 +178,7 @@ export function openInFolder(
   path: string,
   options: { append: boolean; create: boolean },
 ): Deno.FsFile {
-  try {
-    if (Deno.lstatSync(path).isSymlink) {
-      throw new Error(`"${path}" is a link; remove it`);
-    }
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
+  refuseLink(path);
   return Deno.openSync(path, {
     read: true,
     write: !options.append,
@@ -206,6 +228,9 @@ function setAside(folder: string, name: string, host: Host): void {
 function readUnderLock(folder: string, name: string, host: Host): Fields {
   const content = readFields(join(folder, name));
   if ("fields" in content) return content.fields;
+  if (!content.forGood) {
+    throw new Error(`"${join(folder, name)}" ${content.bad}`);
+  }
   setAside(folder, name, host);
   return {};
 }
