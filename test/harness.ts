@@ -28,7 +28,7 @@ export interface RunOptions {
 export async function until<T>(
   condition: () => T | false | Promise<T | false>,
   what: string,
-  timeoutSeconds = 10,
+  timeoutSeconds = 20,
 ): Promise<T> {
   const end = performance.now() + timeoutSeconds * 1000;
   do {

@@ -163,60 +163,60 @@ const cases: Record<string, Case> = {
   },
 };
 
+/** One call, judged by what the guard says about it afterwards. */
+async function check(expected: Case, format: string): Promise<void> {
+  await using api = new Api();
+  await using home = realHome(api);
+  api.behaviour = expected.api;
+  api.answer = expected.answer ?? api.answer;
+  home.env.TZ = expected.zone ?? "UTC";
+  const started = Math.floor(Date.now() / 1000);
+  const { job, call } = await recordedJob(home, [
+    ...["-p", "hi", "--output-format", format],
+    ...(format === "stream-json" ? ["--verbose"] : []),
+    ...(expected.args ?? []),
+  ]);
+  assertEquals(job.stdout, call.stdout, format);
+  assert(job.stderr.startsWith(call.stderr), format);
+  assertEquals(job.code, call.code, format);
+
+  const { scope = "account", ending, resets } = expected;
+  const exact = format === "stream-json" && api.behaviour !== "spend";
+  const reset = exact ? api.resetAt : Math.floor(api.resetAt / 60) * 60;
+  const { stdout } = await runGuard(
+    home,
+    ["--classify", "--exit", `${call.code}`],
+    { stdin: call.stdout + call.stderr },
+  );
+  const classified = JSON.parse(stdout);
+  assertEquals(
+    [classified.ending, classified.scope, classified.reset_at],
+    [ending, scope, resets ? reset : null],
+    `${format}: ${classified.evidence}`,
+  );
+
+  const now = await status(home);
+  const limited = ending === "limit";
+  assertEquals(now.jobs.t?.outcome, limited ? "skipped" : "ran", format);
+  assertEquals(now.jobs.t?.calls, 1, format);
+  if (!limited) assertEquals(now.jobs.t?.ending ?? "ok", ending, format);
+  assertEquals(now.is_open, limited && scope === "account", format);
+  if (resets) {
+    const until = scope === "account"
+      ? now.open_until
+      : now.scopes.default?.open_until;
+    assertEquals(until, reset + (exact ? 60 : 120), format);
+  } else if (limited) {
+    const wait = now.open_until - started;
+    assert(wait >= 1800 && wait < 1860, `${format}: waits for ${wait} s`);
+  }
+}
+
 for (const [name, expected] of Object.entries(cases)) {
   Deno.test(
     { name: `real claude: ${name}`, ignore: claude === null },
-    async (t) => {
-      for (const format of formats) {
-        await t.step(format, async () => {
-          await using api = new Api();
-          await using home = realHome(api);
-          api.behaviour = expected.api;
-          api.answer = expected.answer ?? api.answer;
-          home.env.TZ = expected.zone ?? "UTC";
-          const verbose = format === "stream-json" ? ["--verbose"] : [];
-          const started = Math.floor(Date.now() / 1000);
-          const { job, call } = await recordedJob(home, [
-            ...["-p", "hi", "--output-format", format, ...verbose],
-            ...(expected.args ?? []),
-          ]);
-          assertEquals(job.stdout, call.stdout);
-          assert(job.stderr.startsWith(call.stderr));
-          assertEquals(job.code, call.code);
-
-          const { scope = "account", ending, resets } = expected;
-          const seconds = format === "stream-json" && api.behaviour !== "spend";
-          const reset = seconds
-            ? api.resetAt
-            : Math.floor(api.resetAt / 60) * 60;
-          const classified = JSON.parse(
-            (await runGuard(home, ["--classify", "--exit", `${call.code}`], {
-              stdin: call.stdout + call.stderr,
-            })).stdout,
-          );
-          assertEquals(
-            [classified.ending, classified.scope, classified.reset_at],
-            [ending, scope, resets ? reset : null],
-            classified.evidence,
-          );
-
-          const now = await status(home);
-          const limited = ending === "limit";
-          assertEquals(now.jobs.t?.outcome, limited ? "skipped" : "ran");
-          assertEquals(now.jobs.t?.calls, 1);
-          if (!limited) assertEquals(now.jobs.t?.ending ?? "ok", ending);
-          assertEquals(now.is_open, limited && scope === "account");
-          if (resets) {
-            const until = scope === "account"
-              ? now.open_until
-              : now.scopes.default?.open_until;
-            assertEquals(until, reset + (seconds ? 60 : 120));
-          } else if (limited) {
-            const wait = now.open_until - started;
-            assert(wait >= 1800 && wait < 1860, `waits for ${wait} s`);
-          }
-        });
-      }
+    async () => {
+      await Promise.all(formats.map((format) => check(expected, format)));
     },
   );
 }
@@ -260,32 +260,38 @@ Deno.test({
   assertEquals((await status(home)).is_open, false);
 });
 
+/** A signal during a call that waits for its answer. */
+async function interrupt(
+  signal: Deno.Signal,
+  code: number,
+  format: string,
+): Promise<void> {
+  await using api = new Api();
+  await using home = realHome(api);
+  api.behaviour = "hang";
+  const call = ["-p", "hi", "--output-format", format, "--verbose"];
+  const guard = home.start([
+    ...[...home.words("quota_guard"), "--job", "t", "--"],
+    ...["sh", "-c", 'exec "$CLAUDE" "$@"', "sh", ...call],
+  ]);
+  await until(() => api.requests === 1, "claude waits for an answer", 30);
+  guard.kill(signal);
+  const end = await guard.output();
+  assertEquals(end.code, code, format);
+  const now = await status(home);
+  const said = new TextDecoder().decode(end.stdout);
+  assertEquals(
+    [now.is_open, now.jobs.t?.ending],
+    [false, "killed"],
+    `${format}: ${said}`,
+  );
+}
+
 for (const [signal, code] of [["SIGTERM", 143], ["SIGINT", 0]] as const) {
   Deno.test({
-    name: `real claude: ${signal} ends a hanging call`,
+    name: `real claude: ${signal} ends a waiting call`,
     ignore: claude === null,
-  }, async (t) => {
-    for (const format of formats) {
-      await t.step(format, async () => {
-        await using api = new Api();
-        await using home = realHome(api);
-        api.behaviour = "hang";
-        const call = ["-p", "hi", "--output-format", format, "--verbose"];
-        const guard = home.start([
-          ...[...home.words("quota_guard"), "--job", "t", "--"],
-          ...["sh", "-c", 'exec "$CLAUDE" "$@"', "sh", ...call],
-        ]);
-        await until(() => api.requests === 1, "claude waits for an answer");
-        guard.kill(signal);
-        const end = await guard.output();
-        assertEquals(end.code, code);
-        const now = await status(home);
-        assertEquals(
-          [now.is_open, now.jobs.t?.ending],
-          [false, "killed"],
-          new TextDecoder().decode(end.stdout),
-        );
-      });
-    }
+  }, async () => {
+    await Promise.all(formats.map((format) => interrupt(signal, code, format)));
   });
 }
