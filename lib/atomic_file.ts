@@ -12,7 +12,10 @@ export interface ReplaceOptions {
 export const TEMP_SUFFIX = ".tmp";
 
 /** Writes all of `bytes`; a single write may be short. */
-export function writeAllSync(file: Deno.FsFile, bytes: Uint8Array): void {
+export function writeAllSync(
+  file: Pick<Deno.FsFile, "writeSync">,
+  bytes: Uint8Array,
+): void {
   for (let done = 0; done < bytes.length;) {
     done += file.writeSync(bytes.subarray(done));
   }

@@ -12,3 +12,17 @@ export function executable(path: string, text: string): string {
   Deno.writeTextFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   return path;
 }
+
+/** A folder for one test, removed at the end of its block. */
+export class TempFolder implements Disposable {
+  readonly path = Deno.makeTempDirSync({ prefix: "quota test " });
+
+  /** The names in it, sorted. */
+  names(): string[] {
+    return [...Deno.readDirSync(this.path)].map(({ name }) => name).sort();
+  }
+
+  [Symbol.dispose](): void {
+    Deno.removeSync(this.path, { recursive: true });
+  }
+}

@@ -1,0 +1,85 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { join } from "@std/path/join";
+import { addCall, endRun, readRun, startRun } from "../lib/run_file.ts";
+import { fakeHost } from "./fake_host.ts";
+import { TempFolder } from "./files.ts";
+import { aCall } from "./samples.ts";
+
+const NOW = 1_796_056_215;
+
+Deno.test("startRun() begins a tally that calls add to until endRun()", () => {
+  using temp = new TempFolder();
+  const folder = join(temp.path, "state");
+  const host = fakeHost(NOW);
+  const id = startRun(folder, host, false);
+  assertEquals(readRun(folder, id), { probe: false, calls: [] });
+  addCall(folder, id, aCall("ok"));
+  addCall(folder, id, aCall("limit", { owedFrom: NOW }));
+  assertEquals(readRun(folder, id)?.calls, [
+    aCall("ok"),
+    aCall("limit", { owedFrom: NOW }),
+  ]);
+  const { mode } = Deno.statSync(join(folder, "runs", id));
+  assertEquals((mode ?? 0) & 0o777, 0o600);
+  endRun(folder, id);
+  assertEquals(readRun(folder, id), null);
+  // What comes too late makes no new file.
+  addCall(folder, id, aCall("ok"));
+  assertEquals(readRun(folder, id), null);
+  endRun(folder, id);
+});
+
+Deno.test("startRun() knows a run that holds the probe, and tells runs apart", () => {
+  using temp = new TempFolder();
+  const folder = join(temp.path, "state");
+  const host = fakeHost(NOW);
+  const probing = startRun(folder, host, true);
+  const other = startRun(folder, host, false);
+  assert(probing !== other);
+  addCall(folder, probing, aCall("ok"));
+  assertEquals(readRun(folder, probing), { probe: true, calls: [aCall("ok")] });
+  assertEquals(readRun(folder, other), { probe: false, calls: [] });
+});
+
+Deno.test("startRun() sweeps runs older than 32 days, and only those", () => {
+  using temp = new TempFolder();
+  const folder = join(temp.path, "state");
+  const host = fakeHost(NOW);
+  const old = startRun(folder, host, false);
+  Deno.writeTextFileSync(join(folder, "runs", "notes"), "mine");
+  host.advance(32 * 86_400);
+  const young = startRun(folder, host, false);
+  assert(readRun(folder, old) !== null);
+  host.advance(1);
+  const last = startRun(folder, host, false);
+  assertEquals(readRun(folder, old), null);
+  const names = [...Deno.readDirSync(join(folder, "runs"))].map((e) => e.name);
+  assertEquals(names.sort(), [young, last, "notes"].sort());
+});
+
+Deno.test("readRun() takes no id for a path", () => {
+  using temp = new TempFolder();
+  const folder = join(temp.path, "state");
+  startRun(folder, fakeHost(NOW), false);
+  Deno.writeTextFileSync(join(folder, "x"), "probe\n");
+  for (const id of ["", "../x", "x", ".", `${NOW}-1-abcdef01/../../x`]) {
+    assertEquals(readRun(folder, id), null, id);
+    addCall(folder, id, aCall("ok"));
+  }
+  assertEquals(Deno.readTextFileSync(join(folder, "x")), "probe\n");
+});
+
+Deno.test("startRun() goes through no link", () => {
+  using temp = new TempFolder();
+  const outside = join(temp.path, "outside");
+  Deno.mkdirSync(outside);
+  const folder = join(temp.path, "state");
+  Deno.mkdirSync(folder, { mode: 0o700 });
+  Deno.symlinkSync(outside, join(folder, "runs"));
+  assertThrows(
+    () => startRun(folder, fakeHost(NOW), false),
+    Error,
+    "is a link",
+  );
+  assertEquals([...Deno.readDirSync(outside)], []);
+});
