@@ -5,65 +5,12 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path/join";
 import { executable, textOf } from "./files.ts";
-import { type Finished, Home, runGuard, until } from "./harness.ts";
+import { type Finished, type Home, runGuard, until } from "./harness.ts";
+import { installClaude, realHome } from "./real_claude.ts";
 import { Api, type Behaviour } from "./stand_in/api.ts";
 
-const version = "2.1.332";
 const formats = ["text", "json", "stream-json"] as const;
-const claude = await install();
-
-/** The installed program; null if the registry has that version no longer. */
-async function install(): Promise<string | null> {
-  const folder = Deno.makeTempDirSync({ prefix: "claude-code-" });
-  addEventListener("unload", () => {
-    Deno.removeSync(folder, { recursive: true });
-  });
-  const npm = await new Deno.Command("npm", {
-    args: [
-      ...["install", "--prefix", folder, "--no-audit", "--no-fund"],
-      `@anthropic-ai/claude-code@${version}`,
-    ],
-  }).output();
-  if (!npm.success) {
-    const said = new TextDecoder().decode(npm.stderr);
-    if (!/\bE404\b|\bETARGET\b/.test(said)) throw new Error(said);
-    console.error(`
-**********************************************************************
-  The npm registry has no @anthropic-ai/claude-code@${version} any more:
-  NOTHING BELOW WAS TRIED WITH THE REAL CLAUDE. Pin a newer version.
-**********************************************************************
-`);
-    return null;
-  }
-  const scope = join(folder, "node_modules", "@anthropic-ai");
-  for (const { name } of Deno.readDirSync(scope)) {
-    const program = join(scope, name, "claude");
-    if (name === `claude-code-${Deno.build.os}-${arch()}`) return program;
-  }
-  throw new Error(`No program for ${Deno.build.os} ${arch()} in '${scope}'`);
-}
-
-/** Node's name of this machine's processor. */
-function arch(): string {
-  return Deno.build.arch === "aarch64" ? "arm64" : "x64";
-}
-
-/** A home whose claude is the real one, with `api` behind it. */
-function realHome(api: Api): Home {
-  const home = new Home();
-  Object.assign(home.env, {
-    CLAUDE_REAL_BIN: claude,
-    ANTHROPIC_BASE_URL: api.url,
-    CLAUDE_CODE_OAUTH_TOKEN: "sk-ant-oat01-dummy",
-    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-    CLAUDE_CODE_MAX_RETRIES: "0",
-    DISABLE_AUTOUPDATER: "1",
-    DISABLE_ERROR_REPORTING: "1",
-    DISABLE_TELEMETRY: "1",
-  });
-  api.resetAt = Math.floor(Date.now() / 1000) + 7500;
-  return home;
-}
+const claude = await installClaude();
 
 /** Runs the job `t`, one call of claude, and what the call printed by itself. */
 async function recordedJob(
@@ -163,10 +110,19 @@ const cases: Record<string, Case> = {
   },
 };
 
+/** Runs a check in all formats at once and lets each come to its end. */
+async function inEachFormat(
+  run: (format: string) => Promise<void>,
+): Promise<void> {
+  for (const end of await Promise.allSettled(formats.map(run))) {
+    if (end.status === "rejected") throw end.reason;
+  }
+}
+
 /** One call, judged by what the guard says about it afterwards. */
 async function check(expected: Case, format: string): Promise<void> {
   await using api = new Api();
-  await using home = realHome(api);
+  await using home = realHome(claude, api);
   api.behaviour = expected.api;
   api.answer = expected.answer ?? api.answer;
   home.env.TZ = expected.zone ?? "UTC";
@@ -215,9 +171,7 @@ async function check(expected: Case, format: string): Promise<void> {
 for (const [name, expected] of Object.entries(cases)) {
   Deno.test(
     { name: `real claude: ${name}`, ignore: claude === null },
-    async () => {
-      await Promise.all(formats.map((format) => check(expected, format)));
-    },
+    () => inEachFormat((format) => check(expected, format)),
   );
 }
 
@@ -226,7 +180,7 @@ Deno.test({
   ignore: claude === null,
 }, async () => {
   await using api = new Api();
-  await using home = realHome(api);
+  await using home = realHome(claude, api);
   const job = (label: string, flags: string[], interval = 1800) =>
     runGuard(home, [
       ...["--job", label, ...flags],
@@ -267,7 +221,7 @@ async function interrupt(
   format: string,
 ): Promise<void> {
   await using api = new Api();
-  await using home = realHome(api);
+  await using home = realHome(claude, api);
   api.behaviour = "hang";
   const call = ["-p", "hi", "--output-format", format, "--verbose"];
   const guard = home.start([
@@ -291,7 +245,5 @@ for (const [signal, code] of [["SIGTERM", 143], ["SIGINT", 0]] as const) {
   Deno.test({
     name: `real claude: ${signal} ends a waiting call`,
     ignore: claude === null,
-  }, async () => {
-    await Promise.all(formats.map((format) => interrupt(signal, code, format)));
-  });
+  }, () => inEachFormat((format) => interrupt(signal, code, format)));
 }
