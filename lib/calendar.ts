@@ -40,7 +40,8 @@ function parts(calendar: unknown): unknown[] | null {
   return isDictionary(calendar) ? [calendar] : null;
 }
 
-function isDictionary(value: unknown): value is Record<string, unknown> {
+/** Whether a value of a property list is a dictionary; dates and data are not. */
+export function isDictionary(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null &&
     Object.getPrototypeOf(value) === Object.prototype;
 }

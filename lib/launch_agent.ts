@@ -3,6 +3,7 @@
 
 import { join } from "@std/path/join";
 import { resolve } from "@std/path/resolve";
+import { isDictionary } from "./calendar.ts";
 import { parseDuration } from "./duration.ts";
 import { shellWords } from "./shell_words.ts";
 import { type RunTool, toolRunner } from "./tool.ts";
@@ -132,11 +133,6 @@ export async function parseLaunchAgent(
     runAtLoad: plist.RunAtLoad === true,
     disabled: typeof plist.Disabled === "boolean" ? plist.Disabled : null,
   };
-}
-
-function isDictionary(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null &&
-    Object.getPrototypeOf(value) === Object.prototype;
 }
 
 function text(value: unknown): string | null {

@@ -40,9 +40,19 @@ function decode(bytes: Uint8Array): string {
   return new TextDecoder(eightBit, fatal).decode(bytes);
 }
 
-/** Comments, character data, processing instructions and the document type. */
-const ASIDES =
-  /<!--[\s\S]*?-->|<!\[CDATA\[([\s\S]*?)\]\]>|<\?[\s\S]*?\?>|<!DOCTYPE[^>[]*(?:\[[^\]]*\]\s*)?>/g;
+/**
+ * Comments, character data, processing instructions and the document type. One
+ * that is not closed reaches to the end, so that the search stays linear.
+ */
+const ASIDES = new RegExp(
+  [
+    /<!--[\s\S]*?(?:-->|$)/,
+    /<!\[CDATA\[([\s\S]*?)(?:\]\]>|$)/,
+    /<\?[\s\S]*?(?:\?>|$)/,
+    /<!DOCTYPE[^>[]*(?:\[[^\]]*(?:\]\s*|$))?(?:>|$)/,
+  ].map((aside) => aside.source).join("|"),
+  "g",
+);
 
 /** Takes out all that XML is strict about and a property list has no use for. */
 function plainXml(text: string): string {
@@ -52,7 +62,7 @@ function plainXml(text: string): string {
       (_aside, data?: string) => data === undefined ? "" : escape(data),
     )
     .replace(
-      /<(integer|real)>([^<]*)<\/\1>/g,
+      /<(integer|real)\b[^<>/]*>([^<]*)<\/\1\s*>/g,
       (_number, kind: string, digits: string) =>
         kind === "integer" ? integer(digits) : `<string>${digits}</string>`,
     );
