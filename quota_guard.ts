@@ -63,6 +63,12 @@ async function run(guard: Guard, command: GuardCommand): Promise<number> {
   switch (command.mode) {
     case "job":
       return await jobOrBare(guard, command.job);
+    case "batch": {
+      const { parseBatchArguments } = await import("./lib/batch_arguments.ts");
+      const { runBatch } = await import("./lib/batch.ts");
+      const batch = parseBatchArguments(command.own, command.command);
+      return await runBatch(guard, batch);
+    }
     case "claude": {
       const { runClaude } = await import("./lib/run_claude.ts");
       return await runClaude(guard, command.args);

@@ -58,13 +58,13 @@ export function namesIn(folder: string): string[] {
   }
 }
 
-/**
- * Makes the folders of a batch.
- *
- * @returns True if the disk takes `A` and `a` for the same
- */
-export function makeFolders(dir: string): boolean {
+/** Makes the folders of a batch. */
+export function makeFolders(dir: string): void {
   ensureDirSync(join(dir, "done"));
+}
+
+/** Does the disk take `A` and `a` for the same? Asked of a folder of a batch. */
+export function ignoresCase(dir: string): boolean {
   try {
     return Deno.statSync(join(dir, "DONE")).isDirectory;
   } catch {

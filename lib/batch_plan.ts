@@ -58,8 +58,8 @@ export type ItemEnd =
   /** Another batch got it done. */
   | { kind: "already" };
 
-/** Why a batch stops before its end. */
-export type Stop = "limit" | "stalled" | "enough" | "signal";
+/** Why a batch stops before its end, but for a signal. */
+export type Stop = "limit" | "stalled" | "enough";
 
 /** A batch so far. */
 export interface Standing {
@@ -94,7 +94,7 @@ export function newStanding(total: number, done: number): Standing {
   };
 }
 
-/** The batch after one more item. A limit is the gravest reason to stop, but for a signal. */
+/** The batch after one more item. A limit is the gravest reason to stop. */
 export function settle(
   before: Standing,
   end: ItemEnd,
@@ -128,13 +128,9 @@ export function settle(
       };
     }
     case "limit":
-      return {
-        ...before,
-        cost: spent(end.cost),
-        stop: before.stop === "signal" ? "signal" : "limit",
-      };
+      return { ...before, cost: spent(end.cost), stop: "limit" };
     case "interrupted":
-      return { ...before, cost: spent(end.cost), stop: "signal" };
+      return { ...before, cost: spent(end.cost) };
     case "already":
       return { ...before, done: before.done + 1 };
     case "elsewhere":
@@ -142,16 +138,9 @@ export function settle(
   }
 }
 
-/**
- * Exit code of a batch: 0 all done or enough for one run, 75 a limit, 1
- * something failed.
- *
- * @param signal 128 + n after a signal, else null
- */
-export function batchExit(standing: Standing, signal: number | null): number {
-  switch (standing.stop) {
-    case "signal":
-      return signal ?? 1;
+/** Exit code of a batch: 0 all done or enough for one run, 75 a limit, 1 something failed. */
+export function batchExit({ stop, failed }: Standing): number {
+  switch (stop) {
     case "limit":
       return 75;
     case "enough":
@@ -159,7 +148,7 @@ export function batchExit(standing: Standing, signal: number | null): number {
     case "stalled":
       return 1;
     case null:
-      return standing.failed > 0 ? 1 : 0;
+      return failed > 0 ? 1 : 0;
   }
 }
 
@@ -183,7 +172,8 @@ export function summaryLine(
   return [
     `done=${done}/${total}`,
     `failed=${failed}`,
-    `left=${total - done - failed}`,
+    // What failed here another batch may have done since.
+    `left=${Math.max(0, total - done - failed)}`,
     ...(cost === null ? [] : [`cost=${dollars(cost)}`]),
     ...(worst === null ? [] : [
       `worst=${dollars(worst)}`,

@@ -1,5 +1,6 @@
 import { type Flags, type FlagSpec, readFlags } from "./flags.ts";
 import { labelProblem } from "./marker.ts";
+import type { Gate } from "./progress.ts";
 import { UsageError } from "./usage.ts";
 
 /** A job as given on the command line. */
@@ -16,6 +17,8 @@ export interface Job {
   timeout: number | undefined;
   /** Exit code of a skip. */
   skipExit: number;
+  /** Try again while it gets further; null for one attempt. */
+  gate: Gate | null;
 }
 
 /** Timers hold no more, and fire at once. */
@@ -24,6 +27,7 @@ const LONGEST_TIMEOUT = 24 * 86_400;
 /** What the guard is asked to do. */
 export type GuardCommand =
   | { mode: "job"; job: Job }
+  | { mode: "batch"; own: readonly string[]; command: readonly string[] }
   | { mode: "claude"; args: readonly string[] }
   | { mode: "status"; json: boolean }
   | { mode: "open"; until: string | null; reason: string | null }
@@ -40,6 +44,7 @@ export type GuardCommand =
 
 const MODES = [
   "--job",
+  "--batch",
   "--claude",
   "--status",
   "--open",
@@ -47,11 +52,14 @@ const MODES = [
   "--classify",
 ];
 
+const MOST_ATTEMPTS = 1000;
+
 /** The flags of each mode; a string flag takes a value. */
 const FLAGS: Record<string, FlagSpec> = {
   "--job": {
     boolean: ["priority", "once", "resumable"],
-    string: ["job", "expires", "timeout", "skip-exit"],
+    string: ["job", "expires", "timeout", "skip-exit", "attempts", "progress"],
+    collect: ["progress"],
   },
   "--status": { boolean: ["status", "json"], string: [] },
   "--open": { boolean: ["open"], string: ["until", "reason"] },
@@ -80,6 +88,8 @@ export function parseGuardArguments(args: readonly string[]): GuardCommand {
     return { mode: "claude", args: split < 0 ? own.slice(1) : rest };
   }
   if (own.includes("--help")) return { mode: "help" };
+  // Its flags are read by the module that no other mode loads.
+  if (mode === "--batch") return { mode: "batch", own, command: rest };
   const spec = FLAGS[mode] ?? { boolean: [], string: [] };
   const flags = readFlags(mode, spec, own, mode === "--classify" ? 1 : 0);
   switch (mode) {
@@ -121,6 +131,7 @@ function jobFrom(flags: Flags, command: readonly string[]): Job {
   }
   // Read here so that a mistyped one shows at the first start; the catch-up acts on it.
   flags.seconds("expires");
+  const gate = gateFrom(flags);
   const timeout = flags.seconds("timeout");
   if (timeout !== null && (timeout === 0 || timeout > LONGEST_TIMEOUT)) {
     throw new UsageError("--timeout must be above zero and at most 24d");
@@ -133,5 +144,19 @@ function jobFrom(flags: Flags, command: readonly string[]): Job {
     resumable: flags.is("resumable"),
     timeout: timeout ?? undefined,
     skipExit: flags.whole("skip-exit", 255) ?? 0,
+    gate,
   };
+}
+
+function gateFrom(flags: Flags): Gate | null {
+  const attempts = flags.whole("attempts", MOST_ATTEMPTS);
+  const globs = flags.all("progress");
+  if (attempts === null && globs.length === 0) return null;
+  if (attempts === null || globs.length === 0) {
+    throw new UsageError(
+      "--attempts and --progress go together: attempts that get no further only spend",
+    );
+  }
+  if (attempts === 0) throw new UsageError("--attempts must be above zero");
+  return { attempts, globs };
 }

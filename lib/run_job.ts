@@ -18,7 +18,7 @@ import {
   refusedMarker,
   skippedMarker,
 } from "./marker.ts";
-import { claudeFromEnvironment, pathEntries } from "./real_claude.ts";
+import { findRealClaude, pathEntries } from "./real_claude.ts";
 import { endRun, readRun, startRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
 import { ensureShim } from "./shim.ts";
@@ -82,11 +82,16 @@ async function recordOutcome(
   }
 }
 
+/** What a run's calls find their way by; null where there is none. */
+export interface Watch {
+  /** Of the run. */
+  id: string | null;
+  /** Path of the `claude` that goes through the guard. */
+  shim: string | null;
+}
+
 /** Starts the run's file and shim; without them the job runs all the same. */
-function prepareRun(
-  guard: Guard,
-  probe: boolean,
-): { id: string | null; shim: string | null } {
+export function prepareRun(guard: Guard, probe: boolean): Watch {
   const { folder } = guard;
   if (folder === null) return { id: null, shim: null };
   try {
@@ -101,23 +106,25 @@ function prepareRun(
   }
 }
 
-function jobEnvironment(
+/** What a run adds to the environment of its command. */
+export function runEnvironment(
   guard: Guard,
-  job: Job,
-  run: { id: string | null; shim: string | null },
+  label: string,
+  run: Watch,
   probe: boolean,
 ): Record<string, string> {
   const { host, folder } = guard;
   const env: Record<string, string> = {
     [ENV.automation]: "1",
-    [ENV.job]: job.label,
+    [ENV.job]: label,
   };
   // A job within a job is a run of its own: what it inherits, it must not use.
   if (run.id !== null || host.env(ENV.run)) env[ENV.run] = run.id ?? "";
   if (probe || host.env(ENV.probe)) env[ENV.probe] = probe ? "1" : "";
   if (folder === null || run.shim === null) return env;
   env[ENV.folder] = folder;
-  const real = claudeFromEnvironment(host.env, ownPaths(guard));
+  // A login shell may put another one first on PATH.
+  const real = findRealClaude(host.env, ownPaths(guard));
   if (real !== null) env[ENV.realClaude] = real;
   env["CLAUDE"] = run.shim;
   env["CLAUDE_BIN"] = run.shim;
@@ -135,14 +142,26 @@ async function startJob(
   const { host, folder, signals } = guard;
   const run = prepareRun(guard, probe);
   const started = host.monotonic();
-  const end = await runInherited(job.command, signals, {
-    env: jobEnvironment(guard, job, run, probe),
-    timeout: job.timeout,
-  });
-  sayEnd(guard, job, end);
-  const tally = folder !== null && run.id !== null
-    ? readRun(folder, run.id) ?? NO_CALLS
-    : NO_CALLS;
+  const env = runEnvironment(guard, job.label, run, probe);
+  const tallySoFar = (): Tally =>
+    folder !== null && run.id !== null
+      ? readRun(folder, run.id) ?? NO_CALLS
+      : NO_CALLS;
+  const attempt = async (): Promise<ChildEnd> => {
+    const { timeout } = job;
+    const end = await runInherited(job.command, signals, { env, timeout });
+    sayEnd(guard, job, end);
+    return end;
+  };
+  const end = job.gate === null
+    ? await attempt()
+    : await (await import("./attempts.ts")).runAttempts(
+      guard,
+      job.gate,
+      attempt,
+      tallySoFar,
+    );
+  const tally = tallySoFar();
   const circuitOpen = probe && end.code !== 0 && tally.calls.length === 0 &&
     circuitStatus(await circuitNow(guard), host.now()).is_open;
   const outcome = verdict(tally, {

@@ -65,6 +65,22 @@ declare module "@std/fs/ensure-dir" {
   export function ensureDirSync(dir: string | URL): void;
 }
 
+declare module "@std/fs/expand-glob" {
+  export interface ExpandGlobOptions {
+    root?: string | URL;
+    exclude?: string[];
+    includeDirs?: boolean;
+    followSymlinks?: boolean;
+    extended?: boolean;
+    globstar?: boolean;
+    caseInsensitive?: boolean;
+  }
+  export function expandGlobSync(
+    glob: string | URL,
+    options?: ExpandGlobOptions,
+  ): IterableIterator<Deno.DirEntry & { path: string }>;
+}
+
 declare module "@std/path/basename" {
   export function basename(path: string, suffix?: string): string;
 }

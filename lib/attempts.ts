@@ -1,0 +1,66 @@
+import { expandGlobSync } from "@std/fs/expand-glob";
+import { join } from "@std/path/join";
+import type { ChildEnd } from "./child.ts";
+import { type Guard, say } from "./guard.ts";
+import { counts, type Gate, nextAttempt, noProgressLine } from "./progress.ts";
+import { reasonOf } from "./state.ts";
+import type { Tally } from "./tally.ts";
+
+/** `~` is the shell's, and a plist knows no shell. */
+function withHome(glob: string, home: string | undefined): string {
+  return glob.startsWith("~/") && home !== undefined
+    ? join(home, glob.slice(2))
+    : glob;
+}
+
+/** How many files match, each once. */
+function countFiles(guard: Guard, globs: readonly string[]): number {
+  const found = new Set<string>();
+  for (const glob of globs) {
+    const pattern = withHome(glob, guard.host.env("HOME"));
+    for (const { path } of expandGlobSync(pattern, { includeDirs: false })) {
+      if (counts(path, guard.folder)) found.add(path);
+    }
+  }
+  return found.size;
+}
+
+/**
+ * Tries a command until it succeeds, meets a limit, or gets no further.
+ *
+ * @param tally The calls of all attempts so far
+ * @returns How the last attempt ended; with exit code 1 instead of 0 if it got no further
+ */
+export async function runAttempts(
+  guard: Guard,
+  gate: Gate,
+  attempt: () => Promise<ChildEnd>,
+  tally: () => Tally,
+): Promise<ChildEnd> {
+  let most = countOrSay(guard, gate);
+  for (let n = 1;; n++) {
+    const seen = tally().calls.length;
+    const end = await attempt();
+    const tried = { end, calls: tally().calls.slice(seen) };
+    if (most === null || guard.signals.code !== null) return end;
+    const count = countOrSay(guard, gate);
+    if (count === null) return end;
+    const next = nextAttempt(tried, most, count);
+    if (next === "stuck") {
+      say(guard, noProgressLine(n));
+      return end.started && end.code === 0 ? { ...end, code: 1 } : end;
+    }
+    if (next === "over" || n >= gate.attempts) return end;
+    most = count;
+  }
+}
+
+/** The count; null, after a line, if it cannot be had: then there is one attempt. */
+function countOrSay(guard: Guard, gate: Gate): number | null {
+  try {
+    return countFiles(guard, gate.globs);
+  } catch (error) {
+    say(guard, `no further attempt: cannot count files: ${reasonOf(error)}`);
+    return null;
+  }
+}

@@ -1,0 +1,140 @@
+import { resolve } from "@std/path/resolve";
+import {
+  ignoresCase,
+  type ItemPaths,
+  itemPaths,
+  makeFolders,
+  readDone,
+  readFailed,
+  sweepLeftovers,
+} from "./batch_folder.ts";
+import type { Batch } from "./batch_arguments.ts";
+import { clashOf, itemName, parseItems } from "./batch_items.ts";
+import { batchExit, summaryLine } from "./batch_plan.ts";
+import { orderItems, worstCost } from "./batch_record.ts";
+import { BatchRun } from "./batch_run.ts";
+import { removeClaims } from "./claim.ts";
+import { type Guard, say } from "./guard.ts";
+import { noProgressLine } from "./progress.ts";
+import { readRun } from "./run_file.ts";
+import { ENV } from "./settings.ts";
+import { reasonOf } from "./state.ts";
+import { UsageError } from "./usage.ts";
+
+async function readList(path: string): Promise<Uint8Array> {
+  try {
+    return path === "-"
+      ? await new Response(Deno.stdin.readable).bytes()
+      : Deno.readFileSync(path);
+  } catch (error) {
+    throw new UsageError(`cannot read the list "${path}": ${reasonOf(error)}`);
+  }
+}
+
+/** Items in the order of the list, and where their things are. */
+type ItemMap = Map<string, ItemPaths>;
+
+function makeFoldersOrRefuse(dir: string): void {
+  try {
+    makeFolders(dir);
+  } catch (error) {
+    throw new UsageError(`cannot make the folder "${dir}": ${reasonOf(error)}`);
+  }
+}
+
+/**
+ * Reads the list and finds the places of its items.
+ *
+ * @throws {UsageError} If the list cannot be read, or two items would share a file.
+ */
+async function readItems(
+  guard: Guard,
+  batch: Batch,
+  dir: string,
+): Promise<ItemMap> {
+  const { items, duplicates } = parseItems(await readList(batch.list));
+  for (const item of duplicates) {
+    say(guard, `${JSON.stringify(item)} is in the list more than once`);
+  }
+  const names = new Map<string, string>();
+  for (const item of items) names.set(item, await itemName(item));
+  const clash = clashOf(names, batch.pattern, ignoresCase(dir));
+  if (clash !== null) throw new UsageError(clash);
+  return new Map(
+    [...names].map((
+      [item, name],
+    ) => [item, itemPaths(dir, batch.pattern, name)]),
+  );
+}
+
+async function verify(
+  batch: Batch,
+  dir: string,
+  paths: ItemMap,
+): Promise<number> {
+  const { verifyBatch } = await import("./batch_verify.ts");
+  const faults = await verifyBatch(batch, dir, paths);
+  removeClaims(dir);
+  console.log(faults.length === 0 ? "OK" : faults.join("\n"));
+  return faults.length === 0 ? 0 : 1;
+}
+
+/** Run of the job that the batch is the command of; null if there is none. */
+function outerRunOf(guard: Guard): string | null {
+  const id = guard.host.env(ENV.run) ?? null;
+  return guard.folder !== null && id !== null &&
+      readRun(guard.folder, id) !== null
+    ? id
+    : null;
+}
+
+async function runItems(
+  guard: Guard,
+  batch: Batch,
+  command: NonNullable<Batch["command"]>,
+  dir: string,
+  paths: ItemMap,
+): Promise<number> {
+  sweepLeftovers(dir);
+  const items = [...paths.keys()];
+  const work = {
+    guard,
+    command,
+    dir,
+    options: batch,
+    label: guard.host.env(ENV.job) ?? "batch",
+    outerRun: outerRunOf(guard),
+  };
+  const queue = orderItems(items, readDone(dir), readFailed(dir));
+  const run = new BatchRun(work, batch, paths, queue);
+  await run.seeToAll();
+  removeClaims(dir);
+  const done = readDone(dir);
+  const standing = {
+    ...run.standing,
+    done: items.filter((item) => done.has(item)).length,
+  };
+  if (standing.stop === "stalled") {
+    say(guard, noProgressLine(standing.attempts));
+  }
+  const records = [...done.values(), ...readFailed(dir).values()];
+  console.log(summaryLine(standing, worstCost(records, guard.host.now())));
+  return guard.signals.code ?? batchExit(standing);
+}
+
+/**
+ * Does one item after the other, each in a process of its own, and commits what
+ * it makes; what has a marker already is left out. Without a command it
+ * verifies what is there.
+ *
+ * @returns 0 all done, or as many as asked for; 75 a limit; 1 something failed or is at fault; 128 + n after a signal
+ * @throws {UsageError} If the list or the folder is of no use.
+ */
+export async function runBatch(guard: Guard, batch: Batch): Promise<number> {
+  const dir = resolve(batch.into);
+  if (batch.command !== null) makeFoldersOrRefuse(dir);
+  const items = await readItems(guard, batch, dir);
+  return batch.command === null
+    ? await verify(batch, dir, items)
+    : await runItems(guard, batch, batch.command, dir, items);
+}

@@ -1,0 +1,173 @@
+import type { Batch } from "./batch_arguments.ts";
+import type { ItemPaths } from "./batch_folder.ts";
+import { type BatchWork, noteInOuterRun, runItem } from "./batch_item.ts";
+import {
+  type ItemEnd,
+  newStanding,
+  settle,
+  type Standing,
+} from "./batch_plan.ts";
+import { barLine, itemLine } from "./batch_report.ts";
+import { circuitStatus } from "./circuit.ts";
+import { circuitNow, refusalOf, say } from "./guard.ts";
+import { writeStderr } from "./host.ts";
+import { circuitOpenMarker } from "./marker.ts";
+import { readRun } from "./run_file.ts";
+import { ENV } from "./settings.ts";
+import { reasonOf } from "./state.ts";
+import { metLimit } from "./tally.ts";
+
+const CLEAR_LINE = "\r\x1b[K";
+
+/** A batch under way: who works on what, and when it is over. */
+export class BatchRun {
+  readonly #work: BatchWork;
+  readonly #batch: Batch;
+  readonly #paths: ReadonlyMap<string, ItemPaths>;
+  readonly #onTerminal = Deno.stderr.isTerminal();
+  readonly #started: number;
+  #queue: string[];
+  /** What another batch has claimed. */
+  #elsewhere: string[] = [];
+  #running = 0;
+  /** How far it is. */
+  standing: Standing;
+
+  /** @param queue What is to be done, in order. */
+  constructor(
+    work: BatchWork,
+    batch: Batch,
+    paths: ReadonlyMap<string, ItemPaths>,
+    queue: readonly string[],
+  ) {
+    this.#work = work;
+    this.#batch = batch;
+    this.#paths = paths;
+    this.#queue = [...queue];
+    this.#started = work.guard.host.monotonic();
+    this.standing = newStanding(paths.size, paths.size - queue.length);
+  }
+
+  /** Sees to all items, or to as many as there may be. */
+  async seeToAll(): Promise<void> {
+    this.#showBar();
+    await this.#probe();
+    await this.#seeToQueue();
+    // Its owner has committed it by now, or died.
+    this.#queue = this.#elsewhere.splice(0);
+    await this.#seeToQueue();
+    for (const item of this.#elsewhere) this.#say(item, { kind: "elsewhere" });
+    if (this.#onTerminal) writeStderr(CLEAR_LINE);
+  }
+
+  /** One item at a time finds out whether the limit is over, if the job around the batch may. */
+  async #probe(): Promise<void> {
+    while (this.#mayTake() && this.#holdsProbe() && await this.#isOpen()) {
+      await this.#see(this.#take(), true);
+    }
+  }
+
+  #holdsProbe(): boolean {
+    const { guard, outerRun } = this.#work;
+    const run = guard.folder !== null && outerRun !== null
+      ? readRun(guard.folder, outerRun)
+      : null;
+    return guard.host.env(ENV.probe) === "1" && run !== null && run.probe &&
+      !metLimit(run);
+  }
+
+  async #seeToQueue(): Promise<void> {
+    const worker = async (): Promise<void> => {
+      while (this.#mayTake()) {
+        if (await this.#isOpen()) await this.#refuse();
+        else await this.#see(this.#take(), false);
+      }
+    };
+    await Promise.all(Array.from({ length: this.#batch.workers }, worker));
+  }
+
+  #mayTake(): boolean {
+    const { maxItems } = this.#batch;
+    const { stop, committed } = this.standing;
+    const enough = maxItems !== null && committed + this.#running >= maxItems;
+    return this.#queue.length > 0 && !enough && stop === null &&
+      this.#work.guard.signals.code === null;
+  }
+
+  /** The next item; null if another worker was faster. */
+  #take(): string | null {
+    return this.#mayTake() ? this.#queue.shift() ?? null : null;
+  }
+
+  async #isOpen(): Promise<boolean> {
+    const { guard } = this.#work;
+    return circuitStatus(await circuitNow(guard), guard.host.now()).is_open;
+  }
+
+  /** The circuit is open: nothing more is started. */
+  async #refuse(): Promise<void> {
+    if (this.standing.stop !== null) return;
+    this.standing = { ...this.standing, stop: "limit" };
+    const { guard } = this.#work;
+    const refusal = refusalOf(await circuitNow(guard), guard.host.now());
+    this.#line(circuitOpenMarker(refusal));
+    noteInOuterRun(this.#work, { met: "refused", owedFrom: null, cost: null });
+  }
+
+  async #see(item: string | null, probe: boolean): Promise<void> {
+    const paths = item === null ? undefined : this.#paths.get(item);
+    if (item === null || paths === undefined) return;
+    this.#running++;
+    const end = await this.#runOrFail(item, paths, probe);
+    this.#running--;
+    this.standing = settle(this.standing, end, this.#batch);
+    if (end.kind === "elsewhere") this.#elsewhere.push(item);
+    else this.#say(item, end);
+  }
+
+  async #runOrFail(
+    item: string,
+    paths: ItemPaths,
+    probe: boolean,
+  ): Promise<ItemEnd> {
+    try {
+      return await runItem(this.#work, item, paths, probe);
+    } catch (error) {
+      const why = reasonOf(error);
+      return { kind: "failed", why, attempts: 0, cost: null };
+    }
+  }
+
+  #say(item: string, end: ItemEnd): void {
+    const line = itemLine(item, end, this.standing);
+    // On a terminal the bar says what went well.
+    if (line !== null && !(this.#onTerminal && end.kind === "committed")) {
+      if (this.#onTerminal) writeStderr(CLEAR_LINE);
+      say(this.#work.guard, line);
+    }
+    this.#showBar();
+  }
+
+  #line(text: string): void {
+    if (this.#onTerminal) writeStderr(CLEAR_LINE);
+    this.#work.guard.host.say(text);
+  }
+
+  #showBar(): void {
+    if (!this.#onTerminal) return;
+    const { host } = this.#work.guard;
+    const elapsed = host.monotonic() - this.#started;
+    const color = host.env("NO_COLOR") === undefined;
+    writeStderr(
+      CLEAR_LINE + barLine(this.standing, elapsed, columns(), color),
+    );
+  }
+}
+
+function columns(): number {
+  try {
+    return Deno.consoleSize().columns;
+  } catch {
+    return 80;
+  }
+}
