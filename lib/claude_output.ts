@@ -1,8 +1,5 @@
 import { type Fields, isFields, numberOr, stringOr } from "./lenient.ts";
-
-/** Lines that programs print among the rows of a stream. */
-const NOISE =
-  /^(?:warning\b|warn\b|\[(?:warn|debug|info|notice)|\(node:\d+\)|\(use `node|npm warn|debugger |info:|notice:)/i;
+import { NOISE } from "./wording.ts";
 
 const ROW_TYPES = new Set([
   "system",
@@ -20,11 +17,13 @@ const ROW_TYPES = new Set([
 
 /** What a `rate_limit_event` and its copies in other rows say; null where not said. */
 export interface LimitInfo {
+  /** True for the status `rejected`; the others let a request pass. */
   rejected: boolean;
   /** As given, in seconds; may be 0 or long past. */
   resetsAt: number | null;
   /** `five_hour`, `seven_day`, ... */
   type: string | null;
+  /** True if the request was served on credits, outside the window. */
   usingOverage: boolean;
 }
 
@@ -32,20 +31,27 @@ export interface LimitInfo {
 export interface LastRow {
   /** False if it is the assistant's error message of a run that printed no result. */
   isResult: boolean;
+  /** `success`, `error_max_turns`, ...; "" if not said. */
   subtype: string;
+  /** `completed`, `api_error`, ...; "" if not said. */
   terminalReason: string;
   /** Null if not said. */
   isError: boolean | null;
+  /** HTTP status of the last request if it failed. */
   status: number | null;
   /** Kinds of error that the row and the error message before it name. */
   kinds: string[];
+  /** `result`, or else the error message's text. */
   text: string;
+  /** `errors` of a run that broke off. */
   errors: string[];
+  /** `total_cost_usd`. */
   costUsd: number | null;
 }
 
 /** What a structured output says about its end. */
 export interface StructuredOutput {
+  /** Null if the output ended before any. */
   last: LastRow | null;
   /** What the last request's limit event said, if one came. */
   info: LimitInfo | null;
@@ -226,9 +232,12 @@ function readRows(text: string, cut: boolean): Fields[] | null {
   for (const [index, line] of lines.entries()) {
     const trimmed = line.trim();
     if (trimmed === "") continue;
-    const row = /^[{[]/.test(trimmed) ? parse(trimmed) : undefined;
-    if (isFields(row)) rows.push(row);
-    else if (index === 0 && cut) rows.push(...lastFields(trimmed));
+    const row = lines.length > 1 && trimmed.startsWith("{")
+      ? parse(trimmed)
+      : undefined;
+    if (isFields(row) && (typeof row.type === "string" || isResult(row))) {
+      rows.push(row);
+    } else if (index === 0 && cut) rows.push(...lastFields(trimmed));
     else if (index === lines.length - 1 && trimmed.startsWith("{")) break;
     else if (!NOISE.test(trimmed)) return null;
   }
@@ -244,38 +253,37 @@ function parse(text: string): unknown {
 }
 
 /**
- * The last object of a text whose front is missing: as a list of one with as
- * many of its fields as are whole, or empty. Read from the end, where it is
- * certain that one stands outside of any string.
+ * The last object of a text whose front is missing: a list of one, with those
+ * of its fields that are whole, or an empty list. Read from the end, where it
+ * is certain that one stands outside of any string.
  */
 function lastFields(text: string): Fields[] {
   const end = text.endsWith("}]") ? text.length - 1 : text.length;
   if (text[end - 1] !== "}") return [];
-  const whole: string[] = [];
   let depth = 0;
   let inString = false;
-  let until = end - 1;
+  let firstComma = end;
   for (let i = end - 1; i >= 0; i--) {
     const char = text[i];
     if (char === '"') {
       if (!isEscaped(text, i)) inString = !inString;
     } else if (inString) continue;
     else if (char === "}" || char === "]") depth++;
+    else if (char === "," && depth === 1) firstComma = i;
     else if (char === "{" || char === "[") {
       depth--;
       if (depth > 0) continue;
-      // Only a list's objects stand whole in a line whose front is missing.
-      if (i > 0 && text[i - 1] !== "," && text[i - 1] !== "[") return [];
-      const object = parse(text.slice(i, end));
-      return isFields(object) ? [object] : [];
-    } else if (char === "," && depth === 1) {
-      const field = text.slice(i + 1, until);
-      if (parse(`{${field}}`) !== undefined) whole.push(field);
-      until = i;
+      // It stands whole; that is how only the objects of a list may stand here.
+      const listed = i === 0 || text[i - 1] === "," || text[i - 1] === "[";
+      return listed ? objects(text.slice(i, end)) : [];
     }
   }
-  const object = parse(`{${whole.join(",")}}`);
-  return isFields(object) ? [object] : [];
+  return objects(`{${text.slice(firstComma + 1, end)}`);
+}
+
+function objects(text: string): Fields[] {
+  const value = parse(text);
+  return isFields(value) ? [value] : [];
 }
 
 function isEscaped(text: string, quote: number): boolean {

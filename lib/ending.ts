@@ -7,11 +7,10 @@ import {
 import {
   asMessage,
   type Message,
-  plainText,
   type Reading,
   readMessage,
-  stripEscapes,
 } from "./message.ts";
+import { plainText, stripEscapes } from "./plain_text.ts";
 import { placeShownTime } from "./reset_time.ts";
 
 /** How much of each output is looked at, in bytes. */
@@ -41,6 +40,7 @@ export type Scope = "account" | "opus" | "sonnet" | "fable";
 
 /** The judgement on one call. */
 export interface Ending {
+  /** How the call ended. */
   ending: EndingName;
   /** `account` unless the limit names a model family. */
   scope: Scope;
@@ -56,7 +56,7 @@ export interface Ending {
   evidence: string;
   /** True if `reset_at` was read from a shown time, whose seconds are cut off. */
   shown: boolean;
-  /** First sentence of the message, one line, at most 200 characters; "" if there is none. */
+  /** The message, one line, at most 200 characters; "" if there is none. */
   text: string;
   /** `total_cost_usd` of the last result, if any. */
   cost_usd: number | null;
@@ -105,78 +105,81 @@ function ofStructured(
   stderr: string,
   output: CallOutput,
 ): Ending {
-  const killed = KILLED.has(output.exit);
-  if (last === null) {
-    if (killed) return ended("killed", `exit ${output.exit}, no result`);
-    if (refuses(info)) {
-      const rule = "a rejected rate_limit_event and no result";
-      return limit(rule, "", null, info, output, null);
-    }
-    if (output.exit === 0) return ended("killed", "exit 0, but no result");
-    return ofMessage(asMessage(stderr), "stderr", output) ??
-      ended("failed", `exit ${output.exit}, no result`);
+  if (last !== null) {
+    return { ...ofLastRow(last, info, output), cost_usd: last.costUsd };
   }
-  const cost = last.costUsd;
-  const text = last.text || last.errors.join(" ");
-  const says = `${last.isResult ? "the result" : "the error message"} says`;
+  const { exit } = output;
+  if (KILLED.has(exit)) return ended("killed", `exit ${exit}, no result`);
+  if (refuses(info)) {
+    return limit(`${REJECTED}, no result`, "", null, info, output);
+  }
+  if (exit === 0) return ended("killed", "exit 0, but no result");
+  return ofMessage(asMessage(stderr), "stderr", output) ??
+    ended("failed", `exit ${exit}, no result`);
+}
+
+const REJECTED = "a rejected rate_limit_event with a reset";
+
+function ofLastRow(
+  last: LastRow,
+  info: LimitInfo | null,
+  output: CallOutput,
+): Ending {
+  const raw = last.text || last.errors.join(" ");
+  const message = asMessage(raw);
+  const reading = message === null ? null : readMessage(message, true);
+  const text = message?.text ?? raw;
+  const row = last.isResult ? "result" : "error message";
   const stop = stopOf(last);
   if (stop !== null) {
-    return ended(stop, `${says} ${last.subtype || last.terminalReason}`, text, {
-      cost_usd: cost,
-    });
+    return ended(stop, `${row}: ${last.subtype || last.terminalReason}`, text);
   }
-  const message = asMessage(text);
-  const reading = message === null ? null : readMessage(message, true);
   if (isGood(last, reading, output.exit)) {
-    return ended("ok", `${says} is_error false`, "", { cost_usd: cost });
+    return ended("ok", `${row}: is_error ${last.isError}`);
   }
   if (last.subtype.startsWith("error_")) {
-    // The model's own words may stand in `result` here, so only what is no sentence of it counts.
-    const own = last.errors.map((error) => asMessage(error))
-      .map((error) => error && readMessage(error, true))
-      .find((found) => found?.ending === "limit");
-    const epoch = reading?.ending === "limit" &&
-        reading.time?.form === "epoch"
-      ? reading
-      : null;
-    const found = own ?? epoch;
-    if (found) return limit(found.rule, text, found, null, output, cost);
-    const aborted = killed || last.terminalReason.startsWith("aborted");
-    return ended(
-      aborted ? "killed" : "failed",
-      `${says} ${last.subtype} ${last.terminalReason}`.trim(),
-      text,
-      { cost_usd: cost },
-    );
+    return ofFailedRun(last, reading, text, output);
   }
   if (last.kinds.includes("usage_limit_reached")) {
-    const rule = `${says} usage_limit_reached`;
-    return limit(rule, text, reading, info, output, cost);
+    return limit(`${row}: usage_limit_reached`, text, reading, info, output);
   }
-  const status = last.status ?? message?.status ?? null;
   if (reading?.ending === "limit") {
-    return limit(reading.rule, text, reading, info, output, cost);
+    return limit(`${row}: ${reading.rule}`, text, reading, info, output);
   }
   if (last.kinds.includes("billing_error")) {
-    const rule = `${says} billing_error`;
-    return limit(
-      rule,
-      text,
-      { ...NO_WORDS, window: "credit" },
-      info,
-      output,
-      cost,
-    );
+    const words: Reading = { ...NO_WORDS, window: "credit" };
+    return limit(`${row}: billing_error`, text, words, info, output);
   }
-  if (
-    refuses(info) && (status === 429 || status === null) &&
-    (reading === null || reading.ending === "suspected")
-  ) {
-    const rule = "a rejected rate_limit_event with a reset";
-    return limit(rule, text, reading, info, output, cost);
+  const status = last.status ?? message?.status ?? null;
+  const unknown = reading === null || reading.ending === "suspected";
+  if (unknown && (status === 429 || status === null) && refuses(info)) {
+    return limit(REJECTED, text, reading, info, output);
   }
-  const [ending, rule] = byStatus(status, reading, says);
-  return ended(ending, rule, text, { cost_usd: cost });
+  const [ending, rule] = byStatus(status, reading);
+  return ended(ending, `${row}: ${rule}`, text);
+}
+
+/**
+ * A run that broke off. The model's own words may stand in `result` then, so
+ * that only `errors` and the form with an epoch count (0.2 to 1.0).
+ */
+function ofFailedRun(
+  last: LastRow,
+  reading: Reading | null,
+  text: string,
+  output: CallOutput,
+): Ending {
+  const readings = last.errors.map((error) => {
+    const message = asMessage(error);
+    return message === null ? null : readMessage(message, true);
+  });
+  if (reading?.time?.form === "epoch") readings.push(reading);
+  const found = readings.find((reading) => reading?.ending === "limit");
+  if (found) return limit(`errors: ${found.rule}`, text, found, null, output);
+  const aborted = KILLED.has(output.exit) ||
+    last.terminalReason.startsWith("aborted");
+  const rule = `result: ${last.subtype} ${last.terminalReason}`.trim();
+  return ended(aborted ? "killed" : "failed", rule, text);
 }
 
 const NO_WORDS: Reading = {
@@ -219,16 +222,15 @@ function isGood(
 function byStatus(
   status: number | null,
   reading: Reading | null,
-  says: string,
 ): [EndingName, string] {
-  const rule = `${says} status ${status}`;
+  const rule = `status ${status}`;
   if (reading?.ending === "throttle") return ["throttle", reading.rule];
   if (status === 401 || status === 403) return ["auth", rule];
   if (status === 529) return ["overloaded", rule];
   if (status !== null && status >= 500) return ["failed", rule];
   if (status === 429) return ["suspected", `${rule} in no known wording`];
   return reading === null
-    ? ["failed", `${says} is_error true`]
+    ? ["failed", "is_error true"]
     : [reading.ending, reading.rule];
 }
 
@@ -258,7 +260,7 @@ function ofMessage(
   if (reading.ending === "suspected" && KILLED.has(output.exit)) return null;
   const rule = `${where}: ${reading.rule}`;
   return reading.ending === "limit"
-    ? limit(rule, message.text, reading, null, output, null)
+    ? limit(rule, message.text, reading, null, output)
     : ended(reading.ending, rule, message.text);
 }
 
@@ -268,7 +270,6 @@ function limit(
   reading: Reading | null,
   info: LimitInfo | null,
   output: CallOutput,
-  cost: number | null,
 ): Ending {
   const refusal = info?.rejected ? info : null;
   const window = refusal?.type ?? reading?.window ?? null;
@@ -287,7 +288,6 @@ function limit(
     window,
     reset_at: fromEpoch ?? fromText,
     shown: fromEpoch === null && fromText !== null && time?.form !== "epoch",
-    cost_usd: cost,
   });
 }
 
@@ -319,12 +319,8 @@ function ended(
     reset_at: null,
     evidence: (line === "" ? rule : `${rule}: ${line}`).slice(0, MAX_EVIDENCE),
     shown: false,
-    text: firstSentence(line),
+    text: line.slice(0, MAX_TEXT).trimEnd(),
     cost_usd: null,
     ...more,
   };
-}
-
-function firstSentence(line: string): string {
-  return line.slice(0, MAX_TEXT).trimEnd();
 }

@@ -35,16 +35,23 @@ const KEYWORD =
 
 /** A date and clock as shown, before it is placed on the calendar; null where nothing was shown. */
 export interface WallTime {
+  /** Tells it from the other forms. */
   form: "wall";
+  /** In full, such as 2026. */
   year: number | null;
+  /** 1 for January. */
   month: number | null;
+  /** Of the month. */
   day: number | null;
   /** 1 for Monday to 7 for Sunday. */
   weekday: number | null;
   /** 0 for "today", 1 for "tomorrow". */
   daysAhead: number | null;
+  /** 0 to 23. */
   hour: number | null;
+  /** 0 to 59. */
   minute: number;
+  /** 0 to 59. */
   second: number;
   /** As shown, without white space: may name no known zone. */
   zone: string | null;
@@ -98,10 +105,9 @@ export function readShownTime(
   }
   const wait = matchAt(WAIT, text, position);
   if (wait !== null) {
-    return {
-      time: { form: "wait", seconds: sumOfWait(wait[0]) },
-      end: position + wait[0].length,
-    };
+    const end = position + wait[0].length;
+    const time: ShownTime = { form: "wait", seconds: sumOfWait(wait[0]) };
+    return { time, end: end + lengthAt(BRACKETED_ZONE, text, end) };
   }
   return readWallTime(text, position);
 }
@@ -151,16 +157,16 @@ function readWallTime(
   const clock = readClock(text, end, time);
   if (clock === null) return null;
   if (end === position && clock !== end) {
-    const gap = matchAt(BEFORE_DATE, text, clock)?.[0].length ?? 0;
+    const gap = lengthAt(BEFORE_DATE, text, clock);
     const date = readDate(text, clock + gap, time);
     if (date === null) return null;
     end = date === clock + gap ? clock : date;
   } else end = clock;
   if (end === position) return null;
-  const zone = matchAt(BRACKETED_ZONE, text, end) ??
-    matchAt(BARE_ZONE, text, end);
-  if (zone !== null) {
-    time.zone = (zone[1] ?? "").replace(/\s/g, "");
+  for (const pattern of [BARE_ZONE, BRACKETED_ZONE]) {
+    const zone = matchAt(pattern, text, end);
+    if (zone === null) continue;
+    time.zone ??= (zone[1] ?? "").replace(/\s/g, "");
     end += zone[0].length;
   }
   return { time, end };
@@ -177,7 +183,7 @@ function readDate(
   if (weekday !== null) {
     time.weekday = indexOf(WEEKDAYS, weekday[1]) + 1;
     end += weekday[0].length;
-    const gap = matchAt(BEFORE_DATE, text, end)?.[0].length ?? 0;
+    const gap = lengthAt(BEFORE_DATE, text, end);
     const date = readDate(text, end + gap, time);
     return date === end + gap ? end : date;
   }
@@ -216,8 +222,7 @@ function readClock(
   position: number,
   time: WallTime,
 ): number | null {
-  const start = position +
-    (matchAt(BEFORE_CLOCK, text, position)?.[0].length ?? 0);
+  const start = position + lengthAt(BEFORE_CLOCK, text, position);
   const match = matchAt(CLOCK, text, start);
   if (match === null) return position;
   const [whole, hour12, minute12, second12, half, hour24, minute24, second24] =
@@ -246,4 +251,8 @@ function matchAt(
 ): RegExpExecArray | null {
   pattern.lastIndex = position;
   return pattern.exec(text);
+}
+
+function lengthAt(pattern: RegExp, text: string, position: number): number {
+  return matchAt(pattern, text, position)?.[0].length ?? 0;
 }

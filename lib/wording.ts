@@ -2,10 +2,11 @@
  * What Claude Code says when a call fails, as data: a new wording is one more
  * line. `says` is a regular expression without case; a space in it matches any
  * white space, also a line break; `{...}` stands for a word list from below.
- * `seen` names the CLI versions it was observed in, or where else.
  */
 export interface Wording {
+  /** Source of a regular expression. */
   says: string;
+  /** CLI versions, or where else. */
   seen: string;
 }
 
@@ -13,9 +14,13 @@ export interface Wording {
 export interface LimitWording extends Wording {
   /** Window of the limit, where the words that `{which}` matched do not name it. */
   window: string | null;
-  /** Too few words to be a refusal unless a reset follows or the call failed. */
-  weak?: boolean;
+  /** What must come with it, where its words alone might be an answer. */
+  needs?: "a reset" | "a reset or a failed call";
 }
+
+/** Lines that programs print besides, which belong to no message and to no stream. */
+export const NOISE =
+  /^(?:warning\b|warn\b|\[(?:warn|debug|info|notice)|\(node:\d+\)|\(use `node|npm warn|debugger |info:|notice:)/i;
 
 /** Heads of messages that say: the allowance is used up; the first that fits. */
 export const LIMIT_WORDINGS: readonly LimitWording[] = [
@@ -38,13 +43,19 @@ export const LIMIT_WORDINGS: readonly LimitWording[] = [
   {
     says: "{plan}limit reached",
     window: null,
-    weak: true,
+    needs: "a reset or a failed call",
     seen: "0.2.81 to 2.0.76 (usage, 5-hour, session, weekly, Opus limit)",
+  },
+  {
+    says: "limit reached",
+    window: null,
+    needs: "a reset",
+    seen: "2.0.57",
   },
   {
     says: "spend(?:ing)? (?:cap|limit) reached",
     window: "spend",
-    weak: true,
+    needs: "a reset or a failed call",
     seen: "2.0.26; apps gateway",
   },
   {
@@ -61,9 +72,9 @@ export const LIMIT_WORDINGS: readonly LimitWording[] = [
   },
   {
     says:
-      "(?:your )?credit balance is too low(?: to access the (?:anthropic|claude) api)?",
+      "(?:your )?credit balance (?:is )?too low(?: to access the (?:anthropic|claude) api)?",
     window: "credit",
-    seen: "1.0 to 2.1.332",
+    seen: "0.2.81 to 2.1.332",
   },
   {
     says:
@@ -94,13 +105,17 @@ export const LIMIT_WORDINGS: readonly LimitWording[] = [
   },
 ];
 
+/** One of these words is in each head: most texts need no further look. */
+export const LIMIT_SUBJECT =
+  /limit|quota|budget|\bcap\b|usage|credit|organization/i;
+
 /** Words that a message may put before "limit": a window, a plan, a model family. */
 const PLAN_WORDS =
   "claude|code|ai|\\[?(?:max|pro|team|enterprise)\\]?|plan|account|subscription|org(?:anization)?(?:'s)?|team's|individual|channel's|group's|workspace|personal|shared|current|monthly|weekly|daily|hourly|session|usage|extra|overage|spend(?:ing)?|credits?|api|opus|sonnet|haiku|fable|model|premium|included|all|models|\\d+(?:\\.\\d+)?|(?:\\d+|five|seven)[- ](?:hour|day)";
 
 /** Lists that `{...}` in a wording stands for. */
 export const WORD_LISTS: Readonly<Record<string, string>> = {
-  plan: `(?<plan>(?:(?:${PLAN_WORDS}) ){0,6})`,
+  plan: `(?<plan>(?:(?:${PLAN_WORDS}) ){1,6})`,
   which: "(?<which>(?:[\\w$'.\\[\\]-]+ ){0,5}?)",
 };
 
@@ -130,7 +145,10 @@ export const PREFIXES: readonly Wording[] = [
   { says: "(?:api )?error:? \\(?\\d{3}\\)?:?", seen: "all" },
   { says: "(?:api |execution )?error:", seen: "all" },
   { says: "request rejected \\(429\\) [·-]", seen: "2.1" },
-  { says: "agent terminated early due to an api error:", seen: "2.1.199" },
+  {
+    says: "(?:\\w+ )?agent terminated early due to an api error:",
+    seen: "2.1.199",
+  },
   {
     says: "prompt is too long [·-] automatic compaction failed:",
     seen: "2.1.260",
@@ -138,6 +156,7 @@ export const PREFIXES: readonly Wording[] = [
   { says: "teammate @\\S{1,60} failed:", seen: "2.1" },
   { says: "rate limited: rejected \\/", seen: "2.1 (subagent)" },
   { says: "claude code returned an error result:", seen: "Agent SDK" },
+  { says: "claude(?: code)?:", seen: "shells and loggers" },
   {
     says:
       "claude code envelope has is_error=true\\. subtype: \\w{1,40}\\. message:",
@@ -150,7 +169,7 @@ export const PREFIXES: readonly Wording[] = [
  * call. It names a failure, and none of the words of which sentences are made.
  */
 export const FOREIGN_PREFIX =
-  /(?=[^:]{0,80}\b(?:failed|failure|errored|error|exception|terminated|rejected|refused|aborted|exited)\b)(?![^:]{0,80}\b(?:the|this|that|when|if|is|was|are|a|an?|i|we|it|says?|said|prints?|printed|message|text|line|like|fix(?:ed|es)?|tests?|add(?:ed|s)?|handle|for|expect\w*|show\w*|note|see|example|e\.g)\b)[\w@ .#/()[\]=-]{1,80}:\s/iy;
+  /(?=[^:]{0,80}(?:failed|failure|errored|error|exception|terminated|rejected|refused|aborted|exited)\b)(?![^:]{0,80}\b(?:the|this|that|when|if|is|was|are|a|an?|i|we|it|says?|said|prints?|printed|message|text|line|like|fix(?:ed|es)?|tests?|add(?:ed|s)?|handle|for|expect\w*|show\w*|note|see|example|e\.g)\b)[\w@ .#/()[\]=-]{1,80}:\s/iy;
 
 /** Endings that are not a limit, by what a short message says anywhere; the first that fits. */
 export const OTHER_WORDINGS: readonly (Wording & {
@@ -174,7 +193,7 @@ export const OTHER_WORDINGS: readonly (Wording & {
   },
   {
     ending: "throttle",
-    says: "(?:extra usage|usage credits?) (?:is|are )?required for",
+    says: "(?:extra usage|usage credits?) (?:(?:is|are) )?required for",
     seen: "2.1.85 to 2.1.295 (an entitlement, sent as 429)",
   },
   {
@@ -217,9 +236,13 @@ export const POLICY_STOPS: readonly (Wording & {
   },
 ];
 
-/** What may follow a limit's head besides the reset: what the reader can do about it. */
+/** What may follow a limit's head besides the reset: how it begins, ... */
+export const HINT_START =
+  /^(?:(?:or|and|then|please) )?(?:\/[a-z]|https?:|run|raise|visit|ask|contact|add|switch|upgrade|manage|go|see|use|try|turn|enable|buy|purchase|get|check|wait|press|esc|change|continu(?:e|ing)|progress saved|answer|nothing was sent|keep|increase|set|view|open|learn more|no fallback model|stderr:|request.?id)/i;
+
+/** ... and what it has: something that the reader can do about a limit. */
 export const HINT =
-  /(?:^|\s)\/[a-z][\w-]+|claude\.(?:ai|com)|anthropic\.com|https?:\/\/|\badmin\b|\bupgrad\w+|\busage credits?\b|\bextra usage\b|\bcredits\b|\bbilling\b|\bmodels?\b|\bprogress saved\b|\bautomatically\b|\btry again\b|\bplease wait\b|\bcancel\b|\brequest.?id\b|^stderr:|\bto continue\b/i;
+  /(?:^|\s)\/[a-z][\w-]+|claude\.(?:ai|com)|anthropic\.com|https?:\/\/|\badmin\b|^upgrade\b|\busage credits?\b|\bextra usage\b|\bcredits\b|\bbilling\b|\b(?:another|different|fallback|switch) models?\b|\bprogress saved\b|\bnothing was sent\b|\btry again\b|\bplease wait\b|\bto cancel\b|\brequest.?id\b|^stderr:|\byour plan\b/i;
 
 /** What no hint has: code, quotes, the voice of somebody who tells a story. */
 export const NO_HINT =
@@ -229,9 +252,10 @@ export const NO_HINT =
 export const VAGUE_TIME =
   /(?:soon|later(?: today| tonight| this week)?|shortly|tomorrow|next (?:week|month)|at the (?:start|end|beginning) of (?:the |next )?(?:week|month|billing (?:period|cycle)))(?![\w])/iy;
 
-/** Words of a refusal that no head above covers: something finite, and that it is used up. */
+/** Words of a refusal that no head above covers: something finite, ... */
 export const FINITE =
   /\b(?:limits?|quotas?|allowances?|allocations?|usage|credits?|budgets?|caps?|balance|entitlement)\b/i;
+/** ... and that it is used up. */
 export const USED_UP =
   /\b(?:reached|hit|exceed(?:s|ed|ing)?|exhausted|used|spent|depleted|consumed|r[au]n out|out of|no more|none left|no remaining|too low|insufficient|maxed|over|resets?|renews?|refills?|regain|rate_limit|try again|suspended|blocked|disabled|paused|unavailable until)\b/i;
 /** Warnings, notices, other limits and prose, which are no refusals. */
