@@ -11,6 +11,7 @@ import {
   readMessage,
 } from "./message.ts";
 import { plainText, stripEscapes } from "./plain_text.ts";
+import type { LimitMessage } from "./limit_message.ts";
 import { placeShownTime } from "./reset_time.ts";
 
 /** How much of each output is looked at, in bytes. */
@@ -128,6 +129,7 @@ function ofLastRow(
   const raw = last.text || last.errors.join(" ");
   const message = asMessage(raw);
   const reading = message === null ? null : readMessage(message, true);
+  const words = reading?.limit ?? null;
   const text = message?.text ?? raw;
   const row = last.isResult ? "result" : "error message";
   const stop = stopOf(last);
@@ -141,19 +143,28 @@ function ofLastRow(
     return ofFailedRun(last, reading, text, output);
   }
   if (last.kinds.includes("usage_limit_reached")) {
-    return limit(`${row}: usage_limit_reached`, text, reading, info, output);
+    return limit(`${row}: usage_limit_reached`, text, words, info, output);
+  }
+  if (last.kinds.includes("model_requires_usage_credits")) {
+    const fable = { window: null, time: null, ...words, modelWindow: FABLE };
+    return limit(
+      `${row}: model_requires_usage_credits`,
+      text,
+      fable,
+      info,
+      output,
+    );
   }
   if (reading?.ending === "limit") {
-    return limit(`${row}: ${reading.rule}`, text, reading, info, output);
+    return limit(`${row}: ${reading.rule}`, text, words, info, output);
   }
   if (last.kinds.includes("billing_error")) {
-    const words: Reading = { ...NO_WORDS, window: "credit" };
-    return limit(`${row}: billing_error`, text, words, info, output);
+    return limit(`${row}: billing_error`, text, BILLING, info, output);
   }
   const status = last.status ?? message?.status ?? null;
   const unknown = reading === null || reading.ending === "suspected";
   if (unknown && (status === 429 || status === null) && refuses(info)) {
-    return limit(REJECTED, text, reading, info, output);
+    return limit(REJECTED, text, null, info, output);
   }
   const [ending, rule] = byStatus(status, reading);
   return ended(ending, `${row}: ${rule}`, text);
@@ -173,19 +184,22 @@ function ofFailedRun(
     const message = asMessage(error);
     return message === null ? null : readMessage(message, true);
   });
-  if (reading?.time?.form === "epoch") readings.push(reading);
-  const found = readings.find((reading) => reading?.ending === "limit");
-  if (found) return limit(`errors: ${found.rule}`, text, found, null, output);
+  if (reading?.limit?.time?.form === "epoch") readings.push(reading);
+  const found = readings.find((reading) => reading?.limit);
+  if (found) {
+    return limit(`errors: ${found.rule}`, text, found.limit, null, output);
+  }
   const aborted = KILLED.has(output.exit) ||
     last.terminalReason.startsWith("aborted");
   const rule = `result: ${last.subtype} ${last.terminalReason}`.trim();
   return ended(aborted ? "killed" : "failed", rule, text);
 }
 
-const NO_WORDS: Reading = {
-  ending: "limit",
-  rule: "",
-  window: null,
+const FABLE = "seven_day_overage_included";
+
+const BILLING: LimitMessage = {
+  window: "credit",
+  modelWindow: null,
   time: null,
 };
 
@@ -259,32 +273,33 @@ function ofMessage(
   if (reading === null) return null;
   if (reading.ending === "suspected" && KILLED.has(output.exit)) return null;
   const rule = `${where}: ${reading.rule}`;
-  return reading.ending === "limit"
-    ? limit(rule, message.text, reading, null, output)
+  return reading.limit !== null
+    ? limit(rule, message.text, reading.limit, null, output)
     : ended(reading.ending, rule, message.text);
 }
 
 function limit(
   rule: string,
   text: string,
-  reading: Reading | null,
+  words: LimitMessage | null,
   info: LimitInfo | null,
   output: CallOutput,
 ): Ending {
   const refusal = info?.rejected ? info : null;
-  const window = refusal?.type ?? reading?.window ?? null;
+  const window = refusal?.type ?? words?.window ?? null;
   const epoch = refusal?.resetsAt ?? 0;
   const context = {
     after: output.startedAt,
     timeZone: output.timeZone,
-    window: reading?.window ?? window,
+    window: words?.window ?? window,
     printedAt: output.endedAt ?? output.startedAt,
   };
-  const time = reading?.time ?? null;
+  const time = words?.time ?? null;
   const fromEpoch = epoch >= output.startedAt ? epoch : null;
   const fromText = time === null ? null : placeShownTime(time, context);
   return ended("limit", rule, text, {
-    scope: familyOf(refusal?.type) ?? familyOf(reading?.window) ?? "account",
+    scope: familyOf(refusal?.type) ?? familyOf(words?.window) ??
+      familyOf(words?.modelWindow) ?? "account",
     window,
     reset_at: fromEpoch ?? fromText,
     shown: fromEpoch === null && fromText !== null && time?.form !== "epoch",
@@ -298,7 +313,7 @@ function familyOf(window: string | null | undefined): Scope | null {
       return "opus";
     case "seven_day_sonnet":
       return "sonnet";
-    case "seven_day_overage_included":
+    case FABLE:
       return "fable";
     default:
       return null;

@@ -1,5 +1,5 @@
 import { matchAt, startsWith, whole } from "./pattern.ts";
-import { readShownTime, type ShownTime } from "./shown_time.ts";
+import { findShownTime, readShownTime, type ShownTime } from "./shown_time.ts";
 import {
   FOREIGN_PREFIX,
   HINT,
@@ -8,6 +8,7 @@ import {
   LIMIT_WORDINGS,
   type LimitWording,
   NO_HINT,
+  ONE_MODEL,
   OTHER_LIMITS,
   PLAIN_WHICH,
   PREFIXES,
@@ -27,6 +28,8 @@ const RESET_VERB =
 export interface LimitMessage {
   /** By its words; null if they name none. */
   window: string | null;
+  /** Of the model family that a hint names as the only one refused; else null. */
+  modelWindow: string | null;
   /** The reset, null if it names none. */
   time: ShownTime | null;
 }
@@ -70,7 +73,13 @@ export function readLimitMessage(
     if (needs === "a reset" || needs !== undefined && !failed) return null;
     if (!whole(PLAIN_WHICH).test(first.which)) return null;
   }
-  return { window, time: shown?.time ?? null };
+  const rest = text.slice(first.end);
+  const model = ONE_MODEL.exec(rest);
+  return {
+    window,
+    modelWindow: model === null ? null : windowOf(model[0]),
+    time: shown?.time ?? findShownTime(rest),
+  };
 }
 
 /** Where the message begins after everything that programs put before it. */
@@ -148,7 +157,12 @@ function resetAt(text: string, position: number): ResetClause | null {
 /** Where the hint at `position` ends; null if what stands there is none. */
 function endOfHint(text: string, position: number): number | null {
   const rest = text.slice(position);
-  const length = /\n| [·∙•|] |[.!](?=\s)/.exec(rest)?.index ?? rest.length;
+  let length = hintLength(rest, 0);
+  // A narrow terminal may have wrapped it before the words that count.
+  for (let lines = 1; lines < 3 && !HINT.test(rest.slice(0, length)); lines++) {
+    if (rest[length] !== "\n") break;
+    length = hintLength(rest, length + 1);
+  }
   const hint = rest.slice(0, length);
   if (
     hint.length > MAX_HINT || !HINT_START.test(hint) || !HINT.test(hint) ||
@@ -159,6 +173,11 @@ function endOfHint(text: string, position: number): number | null {
   // A hint that a narrow terminal wrapped goes on in small letters.
   const wrapped = /^\n[a-z][^"`{}<>;\n]{0,80}/.exec(rest.slice(length));
   return position + length + (wrapped?.[0].length ?? 0);
+}
+
+function hintLength(text: string, from: number): number {
+  const end = /\n| [·∙•|] |[.!](?=\s)/.exec(text.slice(from));
+  return end === null ? text.length : from + end.index;
 }
 
 function windowOf(which: string): string | null {

@@ -1,8 +1,7 @@
 import { isFields, numberOr } from "./lenient.ts";
-import { readLimitMessage } from "./limit_message.ts";
+import { type LimitMessage, readLimitMessage } from "./limit_message.ts";
 import { anywhere, whole } from "./pattern.ts";
 import { plainText } from "./plain_text.ts";
-import type { ShownTime } from "./shown_time.ts";
 import {
   FINITE,
   NO_REFUSAL,
@@ -44,10 +43,8 @@ export interface Reading {
     | "suspected";
   /** Which rule decided, for people. */
   rule: string;
-  /** Of a limit, from its words; null if they name none. */
-  window: string | null;
   /** Of a limit, if the message names it. */
-  time: ShownTime | null;
+  limit: LimitMessage | null;
 }
 
 /**
@@ -124,7 +121,7 @@ export function readMessage(
   }
   const limit = readLimitMessage(text, failed);
   if (limit !== null) {
-    return { ...reading("limit", "its whole text is a known limit"), ...limit };
+    return { ending: "limit", rule: "its whole text is a known limit", limit };
   }
   if (!failed && !message.unmistakable) return null;
   const other = OTHER_WORDINGS.find((wording) =>
@@ -154,5 +151,5 @@ function isRefusal(text: string): boolean {
 }
 
 function reading(ending: Reading["ending"], rule: string): Reading {
-  return { ending, rule, window: null, time: null };
+  return { ending, rule, limit: null };
 }

@@ -31,7 +31,7 @@ export const LIMIT_WORDINGS: readonly LimitWording[] = [
     seen: "0.2.107 to 2.1.332 (the API's text, HTTP 400)",
   },
   {
-    says: "you(?:'ve| have) (?:hit|reached) your {which}limits?",
+    says: "you(?:'ve| have) (?:hit|reached|exceeded) your {which}limits?",
     window: null,
     seen: "2.1.4 to 2.1.332; the window's name came with 2.1.147",
   },
@@ -89,9 +89,24 @@ export const LIMIT_WORDINGS: readonly LimitWording[] = [
   },
   {
     says:
-      "your (?:seat|plan)(?: type)? (?:doesn't|does not) include (?:usage credits|extra usage|claude code)",
+      "your (?:seat|plan)(?: type)? (?:doesn't|does not) include (?:usage credits|extra usage|usage|claude code)",
     window: "credit",
     seen: "2.1.260",
+  },
+  {
+    says: "your {which}(?:limit|cap) is reached",
+    window: "spend",
+    seen: "2.1.269 (organization's usage credit cap)",
+  },
+  {
+    says: "fable(?: \\d+(?:\\.\\d+)?)? requires usage credits",
+    window: "seven_day_overage_included",
+    seen: "2.1.269",
+  },
+  {
+    says: "this service is disabled for your org(?:anization)?",
+    window: "credit",
+    seen: "2.1.269",
   },
   {
     says: "(?:this|your) organization has been disabled",
@@ -107,7 +122,7 @@ export const LIMIT_WORDINGS: readonly LimitWording[] = [
 
 /** One of these words is in each head: most texts need no further look. */
 export const LIMIT_SUBJECT =
-  /limit|quota|budget|\bcap\b|usage|credit|organization/i;
+  /limit|quota|budget|\bcap\b|usage|credit|organization|service/i;
 
 /** Words that a message may put before "limit": a window, a plan, a model family. */
 const PLAN_WORDS =
@@ -140,6 +155,10 @@ export const WINDOW_WORDS: readonly { says: RegExp; window: string }[] = [
   { says: /\b(?:weekly|7.day|seven.day)\b/i, window: "seven_day" },
 ];
 
+/** What a hint says after a limit that leaves the other models alone; its word is in the list above. */
+export const ONE_MODEL =
+  /\b(?:keep using|continuing on|continue (?:on|with|using)) (?:claude )?(?:opus|sonnet|fable)\b/i;
+
 /** What programs put before the message. Each is dropped from the start, again and again. */
 export const PREFIXES: readonly Wording[] = [
   { says: "(?:api )?error:? \\(?\\d{3}\\)?:?", seen: "all" },
@@ -169,7 +188,7 @@ export const PREFIXES: readonly Wording[] = [
  * call. It names a failure, and none of the words of which sentences are made.
  */
 export const FOREIGN_PREFIX =
-  /(?=[^:]{0,80}(?:failed|failure|errored|error|exception|terminated|rejected|refused|aborted|exited)\b)(?![^:]{0,80}\b(?:the|this|that|when|if|is|was|are|a|an?|i|we|it|says?|said|prints?|printed|message|text|line|like|fix(?:ed|es)?|tests?|add(?:ed|s)?|handle|for|expect\w*|show\w*|note|see|example|e\.g)\b)[\w@ .#/()[\]=-]{1,80}:\s/iy;
+  /(?=[^:]{0,80}(?:failed|failure|errored|error|exception|terminated|rejected|refused|aborted|exited)\b)(?![^:]{0,80}\b(?:the|this|that|when|if|is|was|are|i|we|it|says?|said|prints?|printed|message|text|line|like|fix(?:ed|es)?|tests?|add(?:ed|s)?|handle|for|expect\w*|show\w*|note|see|example|e\.g)\b)[\w@ .#/()[\]=-]{1,80}:\s/iy;
 
 /** Endings that are not a limit, by what a short message says anywhere; the first that fits. */
 export const OTHER_WORDINGS: readonly (Wording & {
@@ -199,7 +218,7 @@ export const OTHER_WORDINGS: readonly (Wording & {
   {
     ending: "auth",
     says:
-      "invalid api key|not logged in|login expired|failed to authenticate|authentication_(?:error|failed)|oauth (?:token|session|authentication)|please run \\/login|account is on hold|invalid bearer token|could not resolve authentication",
+      "invalid api key|not logged in|login expired|failed to authenticate|authentication_(?:error|failed)|oauth (?:token|session|authentication)|please run \\/login|account is on hold|authentication required|apikeyhelper|organization (?:doesn't allow|does not allow|doesn't have access|does not have access)|invalid bearer token|could not resolve authentication",
     seen: "all",
   },
   {
@@ -238,11 +257,11 @@ export const POLICY_STOPS: readonly (Wording & {
 
 /** What may follow a limit's head besides the reset: how it begins, ... */
 export const HINT_START =
-  /^(?:(?:or|and|then|please) )?(?:\/[a-z]|https?:|run|raise|visit|ask|contact|add|switch|upgrade|manage|go|see|use|try|turn|enable|buy|purchase|get|check|wait|press|esc|change|continu(?:e|ing)|progress saved|answer|nothing was sent|keep|increase|set|view|open|learn more|no fallback model|stderr:|request.?id)/i;
+  /^(?:(?:or|and|then|please) )?(?:\/[a-z]|https?:|run|raise|visit|ask|contact|add|switch|upgrade|manage|go|see|use|try|turn|enable|buy|purchase|get|check|wait|wrapping up|to get more|press|esc|change|continu(?:e|ing)|progress saved|answer|nothing was sent|keep|increase|set|view|open|learn more|no fallback model|stderr:|request.?id)/i;
 
 /** ... and what it has: something that the reader can do about a limit. */
 export const HINT =
-  /(?:^|\s)\/[a-z][\w-]+|claude\.(?:ai|com)|anthropic\.com|https?:\/\/|\badmin\b|^upgrade\b|\busage credits?\b|\bextra usage\b|\bcredits\b|\bbilling\b|\b(?:another|different|fallback|switch) models?\b|\bprogress saved\b|\bnothing was sent\b|\btry again\b|\bplease wait\b|\bto cancel\b|\brequest.?id\b|^stderr:|\byour plan\b/i;
+  /(?:^|\s)\/[a-z][\w-]+|claude\.(?:ai|com)|anthropic\.com|https?:\/\/|\badmin\b|^upgrade\b|\busage credits?\b|\bextra usage\b|\bcredits\b|\bbilling\b|\b(?:another|different|fallback|switch) models?\b|\bprogress saved\b|\bnothing was sent\b|\btry again\b|\bplease wait\b|\bto cancel\b|\bfunds\b|\bwrapping up\b|\brequest.?id\b|^stderr:|\byour plan\b/i;
 
 /** What no hint has: code, quotes, the voice of somebody who tells a story. */
 export const NO_HINT =

@@ -37,6 +37,9 @@ const HEADS: [string, string | null][] = [
   ["Your usage allocation has been disabled by your admin", "credit"],
   ["Your group's usage limit is set to $0", "credit"],
   ["Your plan does not include usage credits", "credit"],
+  ["Your organization's usage credit cap is reached", "spend"],
+  ["Fable 5.1 requires usage credits", "seven_day_overage_included"],
+  ["This service is disabled for your org", "credit"],
   ["This organization has been disabled.", "credit"],
   ["Your ANTHROPIC_API_KEY belongs to a disabled organization", "credit"],
 ];
@@ -47,7 +50,7 @@ Deno.test("readMessage() knows an example of each head, and its window", {
   for (const [text, window] of HEADS) {
     const found = read(text);
     assertEquals(found?.ending, "limit", text);
-    assertEquals(found?.window, window, text);
+    assertEquals(found?.limit?.window ?? null, window, text);
     assert(LIMIT_SUBJECT.test(text), text);
   }
 });
