@@ -53,7 +53,10 @@ export function parseBatchArguments(
   own: readonly string[],
   command: readonly string[],
 ): Batch {
-  const flags = readFlags("--batch", FLAGS, own, 0);
+  const at = own.indexOf("--batch");
+  // Read on its own a dash would be a word, not the flag's value.
+  const args = own[at + 1] === "-" ? own.toSpliced(at, 2, "--batch=-") : own;
+  const flags = readFlags("--batch", FLAGS, args, 0);
   const list = flags.text("batch");
   if (list === null) {
     throw new UsageError("--batch needs a list: a file, or - for its input");

@@ -156,7 +156,7 @@ export function batchExit({ stop, failed }: Standing): number {
 export function dollars(amount: number): string {
   const digits = amount >= 1 ? 2 : 4;
   const exact = amount.toFixed(digits);
-  return `$${exact.replace(/(\.\d\d)0+$/, "$1")}`;
+  return `$${exact.replace(/(\.\d\d\d*?)0+$/, "$1")}`;
 }
 
 /** What a cap of k items has to allow: their worst cost, and one more of it to spare. */

@@ -62,7 +62,7 @@ function strayFaults(dir: string, list: string): string[] {
       !name.startsWith(".") && name !== "done" && name !== "failed" &&
       !known.has(name.normalize("NFC")) && join(dir, name) !== list
     )
-    .map((name) => `no-marker: "${join(dir, name)}"`);
+    .sort().map((name) => `no-marker: "${join(dir, name)}"`);
 }
 
 /**
