@@ -1,4 +1,4 @@
-#!/usr/bin/env -S deno run --no-prompt --quiet --allow-read --allow-write --allow-run=launchctl,deno --allow-env --allow-sys=uid
+#!/usr/bin/env -S deno run --no-prompt --quiet --allow-read --allow-write --allow-run=launchctl,deno,plutil --allow-env --allow-sys=uid
 /**
  * Re-runs, one at a time, the jobs that quota_guard has skipped today, once the
  * allowance is back. `quota_catchup.ts --help` tells the rest.
@@ -27,10 +27,25 @@ import {
 } from "./lib/kick.ts";
 import { openLaunchctl } from "./lib/launchctl.ts";
 import { policyFrom } from "./lib/settings.ts";
+import { setupMode } from "./lib/setup/setup_mode.ts";
+import type { Self } from "./lib/shim.ts";
 import { lockRound, reasonOf, stateFolder } from "./lib/state.ts";
 import { UsageError } from "./lib/usage.ts";
 
 type RunCommand = Extract<CatchupCommand, { mode: "run" }>;
+
+/** For setting up, which looks at what a round would do. */
+const LOOK_ONLY: RunCommand = {
+  mode: "run",
+  dryRun: true,
+  all: false,
+  json: false,
+  agents: null,
+  timeout: null,
+  grace: null,
+  window: null,
+  noProbe: true,
+};
 
 function agentsFolder(host: Host, given: string | null): string {
   if (given !== null) return given;
@@ -41,13 +56,17 @@ function agentsFolder(host: Host, given: string | null): string {
   return join(home, "Library", "LaunchAgents");
 }
 
-function worldOf(host: Host, command: RunCommand): CatchupWorld {
-  const launchctl = openLaunchctl(host.env);
-  const folder = stateFolder(host.env);
-  const self = {
+function ownSelf(): Self {
+  return {
     interpreter: Deno.execPath(),
     script: Deno.build.standalone ? null : fromFileUrl(import.meta.url),
   };
+}
+
+function worldOf(host: Host, command: RunCommand): CatchupWorld {
+  const launchctl = openLaunchctl(host.env);
+  const folder = stateFolder(host.env);
+  const self = ownSelf();
   const tell = (line: string): void => {
     const stamp = Temporal.Now.plainDateTimeISO().toString({
       smallestUnit: "second",
@@ -123,6 +142,16 @@ async function catchUp(host: Host, command: RunCommand): Promise<number> {
 async function main(args: readonly string[]): Promise<number> {
   const host = denoHost();
   try {
+    const setup = setupMode(args);
+    if (setup !== null) {
+      const { runSetup } = await import("./lib/setup/setup.ts");
+      return await runSetup(
+        setup,
+        args,
+        ownSelf(),
+        (agents) => worldOf(host, { ...LOOK_ONLY, agents }),
+      );
+    }
     const command = parseCatchupArguments(args);
     switch (command.mode) {
       case "help":

@@ -1,0 +1,118 @@
+import { dirname } from "@std/path/dirname";
+import { join } from "@std/path/join";
+import { findLaunchctl } from "../launchctl.ts";
+import type { AgentFile } from "../launch_agent.ts";
+import { isGuarded } from "../launch_agent.ts";
+import type { Self } from "../shim.ts";
+import { escapeMarkup } from "./plist_text.ts";
+import { folderOfJob, type SetupWorld } from "./setup_world.ts";
+
+/** The catch-up's own label. */
+export const CATCHUP_LABEL = "local.claude-quota.catchup";
+
+/** Keeps the Mac awake while a round is at work; macOS only. */
+const CAFFEINATE = "/usr/bin/caffeinate";
+
+/** The catch-up's own property list. */
+export function catchupAgentPath(world: SetupWorld): string {
+  return join(world.agentsFolder, `${CATCHUP_LABEL}.plist`);
+}
+
+/** The file that holds what its rounds say. */
+export function catchupLogPath(world: SetupWorld): string {
+  const home = world.host.env("HOME");
+  return home === undefined
+    ? join(world.folder, "catchup-launchd.log")
+    : join(home, "Library", "Logs", "claude-quota-catchup.log");
+}
+
+/**
+ * The words that launchd starts the catch-up with. Its permissions are narrow:
+ * it reads, writes the state folders of the jobs there are, and starts launchctl
+ * and the guard's interpreter, nothing else.
+ */
+export function catchupWords(
+  world: SetupWorld,
+  self: Self,
+  files: readonly AgentFile[],
+): string[] {
+  const awake = isFile(CAFFEINATE) ? [CAFFEINATE, "-i"] : [];
+  if (self.script === null) return [...awake, self.interpreter];
+  const folders = new Set([
+    ownFolder(world),
+    ...files.flatMap((file) =>
+      "agent" in file && isGuarded(file.agent)
+        ? [folderOfJob(world, file.agent)]
+        : []
+    ),
+  ]);
+  const launchctl = findLaunchctl(world.host.env) ?? "/bin/launchctl";
+  return [
+    ...awake,
+    self.interpreter,
+    "run",
+    "--no-config",
+    "--no-remote",
+    "--no-npm",
+    "--no-prompt",
+    "--quiet",
+    "--allow-read",
+    scoped("--allow-write", [...folders]),
+    scoped("--allow-run", [launchctl, self.interpreter]),
+    "--allow-env",
+    "--allow-sys=uid",
+    self.script,
+  ];
+}
+
+/** The state folder that the catch-up sees under launchd. */
+function ownFolder(world: SetupWorld): string {
+  return join(world.host.env("HOME") ?? "/", ".local/state/claude-quota");
+}
+
+/** A comma always ends a path there. */
+function scoped(flag: string, paths: readonly string[]): string {
+  return paths.some((path) => path.includes(","))
+    ? flag
+    : `${flag}=${paths.join(",")}`;
+}
+
+function isFile(path: string): boolean {
+  try {
+    return Deno.statSync(path).isFile;
+  } catch {
+    return false; // not there: no Mac
+  }
+}
+
+/** The catch-up's own property list as XML, launchd.plist(5). */
+export function catchupPlist(
+  words: readonly string[],
+  interval: number,
+  log: string,
+): string {
+  const string = (text: string): string =>
+    `<string>${escapeMarkup(text)}</string>`;
+  const items = words.map((word) => `\t\t${string(word)}\n`).join("");
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<!-- Written by quota_catchup --install, removed by quota_catchup --uninstall -->
+<plist version="1.0">
+<dict>
+\t<key>Label</key>
+\t${string(CATCHUP_LABEL)}
+\t<key>ProgramArguments</key>
+\t<array>
+${items}\t</array>
+\t<key>StartInterval</key>
+\t<integer>${interval}</integer>
+\t<key>StandardOutPath</key>
+\t${string(log)}
+\t<key>StandardErrorPath</key>
+\t${string(log)}
+\t<key>WorkingDirectory</key>
+\t${string(dirname(log))}
+</dict>
+</plist>
+`;
+}

@@ -1,0 +1,44 @@
+import { dirname } from "@std/path/dirname";
+import { join } from "@std/path/join";
+import type { Self } from "../shim.ts";
+import { passingPlace, stableInterpreter } from "./interpreter.ts";
+import { Refusal, type SetupWorld } from "./setup_world.ts";
+
+const INSTALL = "run deno task install in the repository";
+
+/** A script of the product, as property lists are to name it. */
+export type ScriptName = "quota_guard" | "quota_catchup";
+
+/**
+ * The installed script, and an interpreter that survives upgrades. From source
+ * the installed one is meant all the same: a checkout changes under its jobs.
+ *
+ * @throws {Refusal} If one of them is not there or will not last.
+ */
+export function installedScript(world: SetupWorld, name: ScriptName): Self {
+  const { self, host } = world;
+  if (self.script === null) {
+    const compiled = join(dirname(self.interpreter), name);
+    return { interpreter: lasting(world, compiled), script: null };
+  }
+  const stable = stableInterpreter(self.interpreter, host.env);
+  if ("problem" in stable) throw new Refusal(stable.problem);
+  const folder = self.script.endsWith(".ts")
+    ? join(host.env("HOME") ?? "/", ".local", "bin")
+    : dirname(self.script);
+  const script = lasting(world, join(folder, `${name}.js`));
+  return { interpreter: stable.path, script };
+}
+
+function lasting(world: SetupWorld, path: string): string {
+  const place = passingPlace(path, world.host.env);
+  if (place !== null) {
+    throw new Refusal(`"${path}" lies in ${place}: ${INSTALL}`);
+  }
+  try {
+    if (Deno.statSync(path).isFile) return path;
+  } catch {
+    // Said below.
+  }
+  throw new Refusal(`"${path}" is not there: ${INSTALL}`);
+}

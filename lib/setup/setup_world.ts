@@ -1,0 +1,56 @@
+import { resolve } from "@std/path/resolve";
+import type { CatchupWorld } from "../catchup_world.ts";
+import type { ConvertPlist, LaunchAgent } from "../launch_agent.ts";
+import type { Self } from "../shim.ts";
+import { ENV } from "../settings.ts";
+import { stateFolder } from "../state.ts";
+
+/** What setting up works with; tests put their own doors here. */
+export interface SetupWorld extends
+  Pick<
+    CatchupWorld,
+    "host" | "launchctl" | "agentsFolder" | "folder" | "policy"
+  > {
+  /** How the catch-up was started: the guard lies beside it. */
+  self: Self;
+  /** The user's number, as launchd's domain has it. */
+  uid: number | null;
+  /** Turns a binary property list into XML. */
+  convert: ConvertPlist;
+  /** The catch-up's own world, for looking at what it would do. */
+  catchup: CatchupWorld;
+  /** One line or more for the user. */
+  tell(text: string): void;
+  /** Asks a question; null if nobody is there to answer. */
+  ask(question: string): boolean | null;
+  /** With colours, for a terminal. */
+  colour: boolean;
+}
+
+/** Exit codes of setting up. */
+export const SETUP_EXIT = { done: 0, wrong: 1 } as const;
+
+/** Something that is not done, and why; `paste` is a text to put in by hand. */
+export class Refusal extends Error {
+  override name = "Refusal";
+  /** Null if no text would help. */
+  readonly paste: string | null;
+
+  /** @param message What is the matter, and what to do. */
+  constructor(message: string, paste: string | null = null) {
+    super(message);
+    this.paste = paste;
+  }
+}
+
+/**
+ * The state folder that a job sees under launchd: from its own property list,
+ * else the one in the home. A variable of this terminal does not reach it.
+ */
+export function folderOfJob(world: SetupWorld, agent: LaunchAgent): string {
+  const set = agent.environment[ENV.folder];
+  if (set) return resolve("/", set);
+  return stateFolder((name) =>
+    name === "HOME" ? agent.environment.HOME ?? world.host.env(name) : undefined
+  );
+}
