@@ -495,7 +495,8 @@ Deno.test("--batch killed at any instant and resumed: all whole, none twice", as
     printf 'half' > "$QUOTA_PART"
     sleep 0.01
     printf ' whole %s\\nEND\\n' "$QUOTA_ITEM" >> "$QUOTA_PART"`);
-  for (let killed = 0, round = 0; killed < kills; round++) {
+  let killed = 0;
+  for (let round = 0; killed < kills; round++) {
     const items = Array.from({ length: 60 }, (_, i) => `item-${round}-${i}`);
     home.items(...items);
     for (let i = 0; i < 8; i++) {
