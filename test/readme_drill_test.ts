@@ -253,7 +253,7 @@ Deno.test("README's second account has a circuit of its own, and one catch-up se
   await home.install();
   const recipe = section("### Two accounts");
   const environment = block("xml", "### Two accounts");
-  const [make = "", look = ""] = blocks("sh", recipe);
+  const look = block("sh", "### Two accounts");
   const folder = "/Users/me/.local/state/claude-quota";
   assert(recipe.includes(`--allow-write=${folder}-work`));
   const agents = readersPlists();
@@ -268,7 +268,6 @@ Deno.test("README's second account has a circuit of its own, and one catch-up se
     "com.me.quota-catchup",
     catchup.replace(folder, `${folder},${folder}-work`),
   );
-  await home.typeWell(make.trim());
   await home.load(agents);
   home.claude.script("limit", "ok");
   assertMatch(await home.slot("com.me.nightly"), /_SKIPPED .*quota-during-run/);

@@ -211,5 +211,5 @@ Deno.test("README, deno.json and the checks agree on tasks, modules and version"
   const ci = Deno.readTextFileSync(join(root, ".ci", "run"));
   const [, version = ""] = /^deno=(\S+)$/m.exec(ci) ?? [];
   assertEquals(matches(readme, /(?<=deno@)[\d.]+\d/g), [version]);
-  assert(section("## Install").includes(`${version} in a place that stays`));
+  assert(section("## Install").includes(`tested with ${version}`));
 });
