@@ -15,7 +15,7 @@ import { orderItems, worstCost } from "./batch_record.ts";
 import { BatchRun } from "./batch_run.ts";
 import { removeClaims } from "./claim.ts";
 import { type Guard, say } from "./guard.ts";
-import { noProgressLine } from "./progress.ts";
+import { noProgressLine } from "./progress_gate.ts";
 import { readRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
 import { reasonOf } from "./state.ts";

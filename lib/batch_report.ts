@@ -1,6 +1,6 @@
 import { dollars, type ItemEnd, type Standing } from "./batch_plan.ts";
 import { formatDuration } from "./duration.ts";
-import { STOP_REMEDY } from "./progress.ts";
+import { STOP_REMEDY } from "./progress_gate.ts";
 
 const BAR_CELLS = 20;
 const GREEN = "\x1b[32m";

@@ -1,6 +1,6 @@
 import { type Flags, type FlagSpec, readFlags } from "./flags.ts";
 import { labelProblem } from "./marker.ts";
-import type { Gate } from "./progress.ts";
+import type { Gate } from "./progress_gate.ts";
 import { UsageError } from "./usage.ts";
 
 /** A job as given on the command line. */

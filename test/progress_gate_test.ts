@@ -7,7 +7,7 @@ import {
 import { join } from "@std/path/join";
 import type { ChildEnd } from "../lib/child.ts";
 import { parseGuardArguments } from "../lib/guard_arguments.ts";
-import { counts, nextAttempt } from "../lib/progress.ts";
+import { counts, nextAttempt } from "../lib/progress_gate.ts";
 import type { CallRecord } from "../lib/tally.ts";
 import { UsageError } from "../lib/usage.ts";
 import { executable, textOf } from "./files.ts";
