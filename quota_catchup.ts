@@ -24,12 +24,17 @@ import {
   JOB_KILL_GRACE_SECONDS,
   JOB_TIMEOUT_SECONDS,
   kickAndWait,
+  type Kicker,
+  waitUntilGone,
 } from "./lib/kick.ts";
 import { openLaunchctl } from "./lib/launchctl.ts";
+import { groupTools } from "./lib/process_group.ts";
+import { ProgressLine } from "./lib/progress_line.ts";
 import { policyFrom } from "./lib/settings.ts";
 import { setupMode } from "./lib/setup/setup_mode.ts";
 import type { Self } from "./lib/shim.ts";
 import { lockRound, reasonOf, stateFolder } from "./lib/state.ts";
+import { stopOnSignals } from "./lib/stop.ts";
 import { UsageError } from "./lib/usage.ts";
 
 type RunCommand = Extract<CatchupCommand, { mode: "run" }>;
@@ -65,38 +70,45 @@ function ownSelf(): Self {
 
 function worldOf(host: Host, command: RunCommand): CatchupWorld {
   const launchctl = openLaunchctl(host.env);
-  const folder = stateFolder(host.env);
-  const self = ownSelf();
-  const tell = (line: string): void => {
+  const self = {
+    interpreter: Deno.execPath(),
+    script: Deno.build.standalone ? null : fromFileUrl(import.meta.url),
+  };
+  const stop = stopOnSignals();
+  const line = new ProgressLine(Deno.stderr);
+  const tell = (words: string): void => {
     const stamp = Temporal.Now.plainDateTimeISO().toString({
       smallestUnit: "second",
     });
+    line.show(null);
     // With --json standard output holds nothing but the JSON.
-    (command.json ? console.error : console.log)(`${stamp} ${line}`);
+    (command.json ? console.error : console.log)(`${stamp} ${words}`);
+  };
+  const kicker = (): Kicker => {
+    if (launchctl === null) throw new Error("There is no launchctl");
+    return {
+      host,
+      launchctl,
+      group: groupTools(),
+      stop,
+      timeout: command.timeout ?? JOB_TIMEOUT_SECONDS,
+      grace: command.grace ?? JOB_KILL_GRACE_SECONDS,
+    };
   };
   return {
     host,
     launchctl,
+    stop,
     agentsFolder: agentsFolder(host, command.agents),
-    folder,
+    folder: stateFolder(host.env),
     policy: policyFrom(host.env),
     probe: (folder, environment, holdsProbe) =>
-      probeClaude({ host, self }, folder, environment, holdsProbe),
-    kick: (label, before) => {
-      if (launchctl === null) throw new Error("There is no launchctl");
-      return kickAndWait(
-        {
-          host,
-          launchctl,
-          timeout: command.timeout ?? JOB_TIMEOUT_SECONDS,
-          grace: command.grace ?? JOB_KILL_GRACE_SECONDS,
-        },
-        label,
-        before,
-      );
-    },
+      probeClaude({ host, self, stop }, folder, environment, holdsProbe),
+    kick: (label, before, watch) => kickAndWait(kicker(), label, before, watch),
+    wait: (label, watch) => waitUntilGone(kicker(), label, () => true, watch),
     tell,
-    note: (note) => {
+    progress: (words) => line.show(words),
+    note: (folder, note) => {
       try {
         noteKick(folder, note);
       } catch (error) {
@@ -124,19 +136,15 @@ async function show(command: RunCommand, result: RoundResult): Promise<void> {
 
 async function catchUp(host: Host, command: RunCommand): Promise<number> {
   const world = worldOf(host, command);
-  const options = {
-    dryRun: command.dryRun,
-    noProbe: command.noProbe,
-    window: command.window,
-  };
+  const { noProbe, window } = command;
   using lock = command.dryRun ? null : lockRound(world.folder, host);
-  if (lock?.taken === false) {
-    world.tell("another catch-up is at work");
-    return EXIT.done;
-  }
-  const result = await run(world, options);
+  const busy = lock?.taken === false;
+  if (busy) world.tell("another catch-up is at work");
+  if (busy && !command.json) return EXIT.done;
+  const dryRun = command.dryRun || busy;
+  const result = await run(world, { dryRun, noProbe, window });
   await show(command, result);
-  return command.dryRun ? EXIT.done : result.exit;
+  return dryRun ? EXIT.done : result.exit;
 }
 
 async function main(args: readonly string[]): Promise<number> {

@@ -9,6 +9,7 @@ import {
 
 /** The newest outcome of a job. */
 export interface JobEntry {
+  /** Started and owed no more, or owed. */
   outcome: "ran" | "skipped";
   /** Epoch seconds, whole: the same as in its marker. */
   ts: number;
@@ -34,15 +35,17 @@ export interface Kick {
   at: number;
   /** launchd's count of starts before the kick; null if it showed none. */
   runs: number | null;
-  /** Kicks on that day, local time. */
+  /** Kicks of that day, local time, that came to an end or to nothing. */
   count: number;
-  /** The kick was made and seen through to its end. */
+  /** This one was seen through to its end; else it is open. */
   done: boolean;
 }
 
 /** The books as in `jobs.json`. Times are epoch seconds, 0 for never. */
 export interface Books {
+  /** By label in the markers. */
   jobs: Map<string, JobEntry>;
+  /** By the same label. */
   kicks: Map<string, Kick>;
   /** A call that began then was answered. */
   last_ok: number;

@@ -16,6 +16,9 @@ import { whyNoSlotPassed } from "./slot.ts";
 export interface Judgement {
   /** Epoch seconds. */
   now: number;
+  /** When the round began: what was of today then stays so past midnight. */
+  begun: number;
+  /** IANA name, for local days. */
   timeZone: string;
   /** How far back a skip counts, in seconds; null: today, local time. */
   window: number | null;
@@ -25,22 +28,33 @@ export interface Judgement {
   booksOf(folder: string): Books;
 }
 
-/** A guarded job that was skipped today and has a slot that passed today. */
-export interface Candidate {
+/** A job that launchd starts through the guard. */
+export interface GuardedJob {
+  /** Its plist. */
   agent: LaunchAgent;
+  /** What its plist tells the guard. */
   options: GuardOptions;
   /** Its state folder. */
   folder: string;
+}
+
+/** A guarded job that was skipped today and has a slot that passed today. */
+export interface Candidate extends GuardedJob {
+  /** Its time stamp names the skip, also if it lies in the future. */
   skip: JobMarker;
 }
 
 /** What became of one plist. */
 export interface Finding {
+  /** The file. */
   path: string;
   /** Its label; that of the file name if it cannot be read. */
   label: string;
+  /** Null if it cannot be read. */
   agent: LaunchAgent | null;
-  /** The newest outcome of its job, if it is guarded. */
+  /** Its job; null if it is not guarded. */
+  job: GuardedJob | null;
+  /** The newest outcome of its job. */
   outcome: JobMarker | null;
   /** Null if it is none; `why` says why. */
   candidate: Candidate | null;
@@ -48,9 +62,18 @@ export interface Finding {
   why: string;
 }
 
+/** A time stamp farther ahead than this, in seconds, counts as now. */
+const CLOCK_SLACK = 60;
+
+function believed(ts: number, now: number): number {
+  return ts > now + CLOCK_SLACK ? Math.floor(now) : ts;
+}
+
 /**
  * The newest marker of a job: from its logs, or from the books if those are
- * newer. A log that lies in the future counts as written now.
+ * newer. One that lies in the future counts as written now.
+ *
+ * @throws {Error} If a log is there but cannot be read.
  */
 export function newestOutcome(
   paths: readonly string[],
@@ -59,11 +82,7 @@ export function newestOutcome(
   now: number,
 ): JobMarker | null {
   const inLogs = paths.map((path) => latestMarkerInLog(path, label))
-    .filter((marker) => marker !== null)
-    .map((marker) => ({
-      ...marker,
-      ts: marker.ts > now + 60 ? Math.floor(now) : marker.ts,
-    }));
+    .filter((marker) => marker !== null);
   const entry = books.jobs.get(label);
   const onBooks: JobMarker[] = entry === undefined ? [] : [{
     kind: entry.outcome === "ran" ? "RAN" : "SKIPPED",
@@ -75,25 +94,28 @@ export function newestOutcome(
   // At equal times the first of these stands: the logs speak before the books.
   return [...inLogs, ...onBooks].reduce<JobMarker | null>(
     (newest, marker) =>
-      newest === null || marker.ts > newest.ts ? marker : newest,
+      newest === null || believed(marker.ts, now) > believed(newest.ts, now)
+        ? marker
+        : newest,
     null,
   );
 }
 
-/** True for a skip on the local day of `now`, or within the window. */
+/** True for a skip of today, local time, or within the window. */
 export function latestMarkerIsTodaySkip(
   marker: JobMarker | null,
-  judgement: Pick<Judgement, "now" | "timeZone" | "window">,
+  judgement: Pick<Judgement, "now" | "begun" | "timeZone" | "window">,
 ): boolean {
   if (marker === null || marker.kind !== "SKIPPED") return false;
-  const { now, timeZone, window } = judgement;
-  return isToday(marker.ts, now, timeZone) ||
-    (window !== null && marker.ts >= now - window);
+  const { now, begun, timeZone, window } = judgement;
+  const ts = believed(marker.ts, now);
+  return sameDay(ts, now, timeZone) || sameDay(ts, begun, timeZone) ||
+    (window !== null && ts >= now - window);
 }
 
-function isToday(ts: number, now: number, timeZone: string): boolean {
-  return zoned(ts, timeZone).toPlainDate().equals(
-    zoned(now, timeZone).toPlainDate(),
+function sameDay(one: number, other: number, timeZone: string): boolean {
+  return zoned(one, timeZone).toPlainDate().equals(
+    zoned(other, timeZone).toPlainDate(),
   );
 }
 
@@ -117,6 +139,7 @@ function unreadable(path: string, error: string): Finding {
     path,
     label: name,
     agent: null,
+    job: null,
     outcome: null,
     candidate: null,
     why: `cannot be read: ${error}`,
@@ -125,41 +148,50 @@ function unreadable(path: string, error: string): Finding {
 
 function judge(agent: LaunchAgent, judgement: Judgement): Finding {
   const { path, label } = agent;
-  const finding = (
-    why: string,
-    outcome: JobMarker | null = null,
-    candidate: Candidate | null = null,
-  ): Finding => ({ path, label, agent, outcome, candidate, why });
-  if (!isGuarded(agent)) return finding("not started through quota_guard");
   const { now, timeZone } = judgement;
-  const options = guardOptions(agent);
-  const folder = judgement.folderOf(agent);
-  const outcome = newestOutcome(
-    logPaths(agent),
-    options.label,
-    judgement.booksOf(folder),
-    now,
-  );
+  const none = {
+    path,
+    label,
+    agent,
+    job: null,
+    outcome: null,
+    candidate: null,
+  };
+  if (!isGuarded(agent)) {
+    return { ...none, why: "not started through quota_guard" };
+  }
+  const job = {
+    agent,
+    options: guardOptions(agent),
+    folder: judgement.folderOf(agent),
+  };
+  let outcome: JobMarker | null;
+  try {
+    outcome = newestOutcome(
+      logPaths(agent),
+      job.options.label,
+      judgement.booksOf(job.folder),
+      now,
+    );
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { ...none, job, why: `cannot tell: ${reason}` };
+  }
+  const finding = (why: string): Finding => ({ ...none, job, outcome, why });
   if (outcome === null) {
     return finding("no run in its logs or on the books yet");
   }
   const at = formatInstant(outcome.ts, now, timeZone);
-  if (outcome.kind === "RAN") {
-    return finding(`ran ${at}${ranWords(outcome)}`, outcome);
-  }
+  if (outcome.kind === "RAN") return finding(`ran ${at}${ranWords(outcome)}`);
   if (!latestMarkerIsTodaySkip(outcome, judgement)) {
-    return finding(`skipped ${at}, which is not today`, outcome);
+    return finding(`skipped ${at}, which is not today`);
   }
   const slotless = whyNoSlotPassed(agent, slotDay(outcome.ts, judgement));
-  if (slotless !== null) {
-    return finding(`skipped ${at}, but ${slotless}`, outcome);
-  }
-  return finding(`skipped ${at} (${outcome.reason ?? "quota"})`, outcome, {
-    agent,
-    options,
-    folder,
-    skip: outcome,
-  });
+  if (slotless !== null) return finding(`skipped ${at}, but ${slotless}`);
+  return {
+    ...finding(`skipped ${at} (${outcome.reason ?? "quota"})`),
+    candidate: { ...job, skip: outcome },
+  };
 }
 
 function ranWords(outcome: JobMarker): string {
@@ -172,8 +204,9 @@ function slotDay(
   ts: number,
   { now, timeZone }: Judgement,
 ): Temporal.ZonedDateTime {
-  if (isToday(ts, now, timeZone)) return zoned(now, timeZone);
-  return zoned(ts, timeZone).startOfDay().add({ days: 1 }).subtract({
+  const at = believed(ts, now);
+  if (sameDay(at, now, timeZone)) return zoned(now, timeZone);
+  return zoned(at, timeZone).startOfDay().add({ days: 1 }).subtract({
     seconds: 1,
   });
 }

@@ -1,5 +1,11 @@
-import type { Candidate, Finding } from "./candidate.ts";
-import { check, type Checked, judgeAll } from "./catchup_look.ts";
+import type { Candidate, Finding, GuardedJob } from "./candidate.ts";
+import {
+  check,
+  type Checked,
+  judgeAll,
+  sameFile,
+  type Survey,
+} from "./catchup_look.ts";
 import {
   type AgentVerdict,
   type CatchupOptions,
@@ -7,49 +13,97 @@ import {
   EXIT,
   type RoundResult,
 } from "./catchup_world.ts";
-import { readLaunchAgents } from "./launch_agent.ts";
+import { slotWasMissed } from "./kickable.ts";
+import { type AgentFile, readLaunchAgents } from "./launch_agent.ts";
 import { disabledLabels } from "./launchctl.ts";
 import { Round } from "./round.ts";
-import { updateState } from "./state.ts";
+import { SHORT_LOCK_WAIT, updateState } from "./state.ts";
+import { WakeWatch } from "./wake.ts";
 
 /**
  * One round: finds the jobs that were skipped and could have run, makes sure
  * that the allowance is back, and starts them one after another. With nothing
  * to do it spends nothing.
+ *
+ * @throws {Error} If the plists cannot be listed.
  */
 export async function run(
   world: CatchupWorld,
   options: CatchupOptions,
 ): Promise<RoundResult> {
+  const begun = world.host.now();
   const files = await readLaunchAgents(world.agentsFolder);
-  const { findings, look } = await judgeAll(world, options, files);
+  if (files.length === 0) {
+    world.tell(`no LaunchAgents in "${world.agentsFolder}"`);
+  }
+  const { findings, look } = await judgeAll(world, options, files, begun);
   const candidates = inOrder(findings.flatMap((f) => f.candidate ?? []));
-  const disabled = candidates.length > 0 && world.launchctl !== null
-    ? await disabledLabels(world.launchctl)
-    : null;
+  const survey: Survey = {
+    begun,
+    paths: pathsByLabel(files),
+    disabled: candidates.length > 0 && world.launchctl !== null
+      ? await disabledLabels(world.launchctl)
+      : null,
+  };
   const checked: Checked[] = [];
   for (const candidate of candidates) {
     const books = look.books(candidate.folder);
-    checked.push(await check(world, candidate, books, disabled));
+    checked.push(await check(world, candidate, books, survey));
   }
   dropTwins(checked);
   const result: RoundResult = {
     candidates: candidates.map((candidate) => candidate.agent.label),
     kicked: 0,
     failed: 0,
-    agents: findings.map((finding) => verdictOn(finding, checked)),
+    agents: findings.map((finding) => verdictOn(finding, checked, survey)),
     exit: EXIT.done,
     findings,
   };
   if (options.dryRun) return result;
-  const ready = checked.filter((one) => one.whyNot === null);
-  for (const folder of new Set(ready.map((one) => one.candidate.folder))) {
-    const owed = ready.filter((one) => one.candidate.folder === folder);
-    const round = new Round(world, options, folder, disabled, result);
-    if (!await round.work(owed.map((one) => one.candidate))) break;
+  for (const { candidate, whyNot } of checked) {
+    if (whyNot !== null) world.tell(`${candidate.agent.label}: ${whyNot}`);
   }
-  await beat(world);
+  const jobs = findings.flatMap((finding) => finding.job ?? []);
+  const folders = new Set([world.folder, ...jobs.map((job) => job.folder)]);
+  const ready = checked.filter((one) => one.whyNot === null);
+  if (ready.length > 0) {
+    const moment = { now: begun, timeZone: world.host.timeZone() };
+    const lastRound = look.books(world.folder).heartbeats.get("catchup");
+    const wakes = new WakeWatch(
+      world.host,
+      ready.some((one) => slotWasMissed(one.candidate, lastRound, moment)),
+    );
+    const rounds = [...folders].map((folder) => ({
+      round: new Round(world, options, folder, survey, wakes, result),
+      jobs: jobs.filter((job) => job.folder === folder),
+      owed: ready.filter((one) => one.candidate.folder === folder),
+    }));
+    await workThrough(rounds);
+  }
+  for (const folder of folders) await beat(world, folder, begun);
   return result;
+}
+
+function pathsByLabel(files: readonly AgentFile[]): Map<string, string[]> {
+  const paths = new Map<string, string[]>();
+  for (const file of files) {
+    if (!("agent" in file)) continue;
+    const { label } = file.agent;
+    paths.set(label, [...paths.get(label) ?? [], file.path]);
+  }
+  return paths;
+}
+
+/** First what earlier rounds left running, in every folder, then what is owed. */
+async function workThrough(
+  rounds: { round: Round; jobs: GuardedJob[]; owed: Checked[] }[],
+): Promise<void> {
+  for (const { round, jobs } of rounds) {
+    if (!await round.awaitLeftovers(jobs)) return;
+  }
+  for (const { round, owed } of rounds) {
+    if (!await round.work(owed)) return;
+  }
 }
 
 /** Priority jobs first, then the oldest skip. */
@@ -65,12 +119,10 @@ function dropTwins(checked: Checked[]): void {
   const seen = new Map<string, string>();
   for (const one of checked) {
     if (one.whyNot !== null) continue;
-    const key = JSON.stringify([
-      one.candidate.folder,
-      one.candidate.options.label,
-    ]);
+    const { folder, options, agent } = one.candidate;
+    const key = JSON.stringify([folder, options.label]);
     const twin = seen.get(key);
-    if (twin === undefined) seen.set(key, one.candidate.agent.label);
+    if (twin === undefined) seen.set(key, agent.label);
     else one.whyNot = `shares the job label of ${twin}, which is kicked`;
   }
 }
@@ -78,27 +130,42 @@ function dropTwins(checked: Checked[]): void {
 function verdictOn(
   finding: Finding,
   checked: readonly Checked[],
+  { paths }: Survey,
 ): AgentVerdict {
   const one = checked.find((c) => c.candidate === finding.candidate);
+  const { label, path } = finding;
+  const others = (paths.get(label) ?? []).filter((other) => other !== path);
+  const inForce = one?.status?.path ?? null;
+  const why = [
+    finding.why,
+    one?.whyNot,
+    others.length > 0
+      ? `its label is that of "${others.join('", "')}" too`
+      : "",
+    one?.whyNot === null && inForce !== null && !sameFile(inForce, path)
+      ? `launchd has it from "${inForce}"`
+      : "",
+  ].filter(Boolean).join("; ");
   return {
-    label: finding.label,
-    path: finding.path,
+    label,
+    path,
     candidate: one !== undefined,
     kickable: one !== undefined && one.whyNot === null,
-    why: one?.whyNot ? `${finding.why}; ${one.whyNot}` : finding.why,
+    why,
   };
 }
 
-/** Leaves the time of this look on the books. */
-async function beat(world: CatchupWorld): Promise<void> {
-  await updateState(world.folder, world.host, ({ books }) => ({
+/** Leaves the time of this round on the books; not written, nothing is lost. */
+async function beat(
+  { host }: CatchupWorld,
+  folder: string,
+  begun: number,
+): Promise<void> {
+  await updateState(folder, host, ({ books }) => ({
     books: {
       ...books,
-      heartbeats: new Map(books.heartbeats).set(
-        "catchup",
-        Math.floor(world.host.now()),
-      ),
+      heartbeats: new Map(books.heartbeats).set("catchup", Math.floor(begun)),
     },
     result: null,
-  }), 1);
+  }), SHORT_LOCK_WAIT);
 }

@@ -1,3 +1,4 @@
+import { resolve } from "@std/path/resolve";
 import { type Books, emptyBooks } from "./books.ts";
 import {
   type Candidate,
@@ -6,32 +7,24 @@ import {
   type Judgement,
 } from "./candidate.ts";
 import type { CatchupOptions, CatchupWorld } from "./catchup_world.ts";
-import { type Circuit, closedCircuit } from "./circuit.ts";
 import { whyNotByLaunchd, whyNotNow } from "./kickable.ts";
 import type { AgentFile, LaunchAgent } from "./launch_agent.ts";
 import { launchctlStatus } from "./launchctl.ts";
 import type { ServiceStatus } from "./service.ts";
 import { ENV } from "./settings.ts";
-import { readBooks, readCircuit, stateFolder } from "./state.ts";
+import { readBooks } from "./state.ts";
 
-/** One look at everything, without the lock. */
+/** The books of each state folder, read once, without the lock. */
 export class Look {
-  readonly #circuits = new Map<string, Circuit>();
   readonly #books = new Map<string, Books>();
 
-  /** Reads the state of each folder once. */
+  /** Reads them. */
   static async at(world: CatchupWorld, folders: Set<string>): Promise<Look> {
     const look = new Look();
     for (const folder of folders) {
-      look.#circuits.set(folder, await readCircuit(folder, world.host));
       look.#books.set(folder, await readBooks(folder, world.host));
     }
     return look;
-  }
-
-  /** The circuit in a state folder. */
-  circuit(folder: string): Circuit {
-    return this.#circuits.get(folder) ?? closedCircuit();
   }
 
   /** The books in a state folder. */
@@ -43,14 +36,26 @@ export class Look {
 /** An agent's state folder: from its own environment, since launchd's jobs share none. */
 export function folderOf(world: CatchupWorld, agent: LaunchAgent): string {
   const set = agent.environment[ENV.folder];
-  return set ? stateFolder(() => set) : world.folder;
+  // A relative one counts from where launchd starts the job.
+  return set ? resolve("/", agent.workingDirectory ?? "/", set) : world.folder;
 }
 
-/** Judges all plists as things stand. */
+/** What was found out once for the whole round. */
+export interface Survey {
+  /** When it began, epoch seconds. */
+  begun: number;
+  /** The plists of each label: launchd has a job from one of them only. */
+  paths: ReadonlyMap<string, readonly string[]>;
+  /** By `launchctl disable` and `enable`; null if launchd could not be asked. */
+  disabled: ReadonlyMap<string, boolean> | null;
+}
+
+/** Judges plists as things stand. */
 export async function judgeAll(
   world: CatchupWorld,
   options: CatchupOptions,
   files: readonly AgentFile[],
+  begun: number,
 ): Promise<{ findings: Finding[]; look: Look }> {
   const agents = files.flatMap((file) => "agent" in file ? [file.agent] : []);
   const look = await Look.at(
@@ -59,6 +64,7 @@ export async function judgeAll(
   );
   const judgement: Judgement = {
     now: world.host.now(),
+    begun,
     timeZone: world.host.timeZone(),
     window: options.window,
     folderOf: (agent) => folderOf(world, agent),
@@ -69,6 +75,7 @@ export async function judgeAll(
 
 /** A candidate, and what speaks against kicking it now. */
 export interface Checked {
+  /** The job and its skip. */
   candidate: Candidate;
   /** Null if nothing does. */
   whyNot: string | null;
@@ -81,17 +88,41 @@ export async function check(
   world: CatchupWorld,
   candidate: Candidate,
   books: Books,
-  disabled: ReadonlyMap<string, boolean> | null,
+  survey: Survey,
 ): Promise<Checked> {
   const { host, launchctl } = world;
-  const onBooks = whyNotNow(candidate, books, host.now(), host.timeZone());
+  const { label, path } = candidate.agent;
+  const moment = { now: host.now(), timeZone: host.timeZone() };
+  const onBooks = whyNotNow(candidate, books, moment);
   if (onBooks !== null) return { candidate, whyNot: onBooks, status: null };
   if (launchctl === null) {
     const whyNot = "there is no launchctl here to start it with";
     return { candidate, whyNot, status: null };
   }
-  const status = await launchctlStatus(launchctl, candidate.agent.label);
-  const kick = books.kicks.get(candidate.options.label);
-  const whyNot = whyNotByLaunchd(candidate, status, disabled, kick);
+  const status = await launchctlStatus(launchctl, label);
+  const overruledBy = plistInForce(survey.paths.get(label) ?? [], path, status);
+  const view = { status, disabled: survey.disabled, overruledBy };
+  const whyNot = whyNotByLaunchd(candidate, view, books, moment);
   return { candidate, whyNot, status };
+}
+
+/** Of several plists with one label, the one that launchd has loaded, if it is not this. */
+function plistInForce(
+  paths: readonly string[],
+  path: string,
+  status: ServiceStatus,
+): string | null {
+  if (paths.length < 2) return null;
+  const inForce = status.path ?? paths[0] ?? path;
+  return sameFile(inForce, path) ? null : inForce;
+}
+
+/** launchd may know a file by another of its names. */
+export function sameFile(one: string, other: string): boolean {
+  if (one === other) return true;
+  try {
+    return Deno.realPathSync(one) === Deno.realPathSync(other);
+  } catch {
+    return false;
+  }
 }

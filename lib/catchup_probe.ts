@@ -27,6 +27,7 @@ const PROBE_JOB = "quota-catchup";
 
 /** How the probe went: `ok` is claude's own answer, anything else starts no round. */
 export interface ProbeResult {
+  /** Claude has answered. */
   ok: boolean;
   /** The ending, or why there is none. */
   words: string;
@@ -34,7 +35,10 @@ export interface ProbeResult {
 
 /** What the probe works with. */
 export interface Prober {
+  /** The environment to start from. */
   host: Host;
+  /** Aborted when the catch-up itself is told to end. */
+  stop: AbortSignal;
   /** How the catch-up was started: the guard lies beside it. */
   self: Self;
 }
@@ -72,19 +76,26 @@ function guardBeside(self: Self, env: Host["env"]): Self {
   };
 }
 
-/** The environment of an agent's own job, without what a scoped run permission refuses. */
+/**
+ * What jobs do not get from the catch-up: another account, or a claude around
+ * it. And the variables that a scoped run permission refuses.
+ */
+const NOT_PASSED_ON =
+  /^(?:ANTHROPIC_|CLAUDE_CODE_|CLAUDECODE$|CLAUDE_CONFIG_DIR$|LD_|DYLD_)/;
+
+/** The environment that the agent's own job has under launchd, as far as it matters. */
 function probeEnvironment(
   folder: string,
   id: string,
   holdsProbe: boolean,
   environment: Record<string, string>,
 ): Record<string, string> {
-  const env = Object.fromEntries(
-    Object.entries({ ...Deno.env.toObject(), ...environment })
-      .filter(([name]) => !/^(LD|DYLD)_/.test(name)),
-  );
+  const inherited = Object.entries(Deno.env.toObject())
+    .filter(([name]) => !NOT_PASSED_ON.test(name));
+  const own = Object.entries(environment)
+    .filter(([name]) => !/^(?:LD|DYLD)_/.test(name));
   return {
-    ...env,
+    ...Object.fromEntries([...inherited, ...own]),
     [ENV.folder]: folder,
     [ENV.job]: PROBE_JOB,
     [ENV.run]: id,
@@ -104,7 +115,7 @@ export async function probeClaude(
   environment: Record<string, string>,
   holdsProbe: boolean,
 ): Promise<ProbeResult> {
-  const { host, self } = prober;
+  const { host, self, stop } = prober;
   let id: string;
   try {
     id = startRun(folder, host, holdsProbe);
@@ -126,14 +137,25 @@ export async function probeClaude(
       stdout: "null",
       stderr: "inherit",
     }).spawn();
-    const stops = (["SIGTERM", "SIGKILL"] as const).map((signal, i) =>
+    const signal = (name: "SIGTERM" | "SIGKILL"): void => {
+      try {
+        child.kill(name);
+      } catch {
+        // It has just ended.
+      }
+    };
+    const onStop = (): void => signal("SIGTERM");
+    if (stop.aborted) onStop();
+    stop.addEventListener("abort", onStop);
+    const timers = (["SIGTERM", "SIGKILL"] as const).map((name, i) =>
       setTimeout(
-        () => child.kill(signal),
+        () => signal(name),
         (PROBE_SECONDS + i * KILL_SECONDS) * 1000,
       )
     );
     await child.status;
-    for (const stop of stops) clearTimeout(stop);
+    timers.forEach(clearTimeout);
+    stop.removeEventListener("abort", onStop);
     const met = readRun(folder, id)?.calls.at(-1)?.met;
     return { ok: met === "ok", words: met ?? "no call was made" };
   } catch (error) {

@@ -6,7 +6,9 @@ const FIRST_BLOCK = 64 * 1024;
 
 /**
  * The newest marker of a job in a log, read from its end: what lies far back
- * costs nothing. Null if there is none, or no regular file that can be read.
+ * costs nothing. Null if there is none, or no regular file.
+ *
+ * @throws {Error} If the log is there but may not or cannot be read.
  */
 export function latestMarkerInLog(
   path: string,
@@ -24,9 +26,17 @@ export function latestMarkerInLog(
       if (marker !== null) return marker;
       if (length === size || length === FARTHEST_BACK) return null;
     }
-  } catch {
-    return null;
+  } catch (error) {
+    if (isAbsent(error)) return null;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`its log "${path}" cannot be read: ${reason}`);
   }
+}
+
+/** No run has written it yet, or it was rotated away while it was read. */
+function isAbsent(error: unknown): boolean {
+  return error instanceof Deno.errors.NotFound ||
+    error instanceof Deno.errors.NotADirectory;
 }
 
 /** The text from an offset on, without the line that the offset cuts. */

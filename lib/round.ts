@@ -1,51 +1,87 @@
-import { type Candidate, newestOutcome } from "./candidate.ts";
-import { check, judgeAll } from "./catchup_look.ts";
+import { askForAllowance, isOpen } from "./allowance.ts";
+import type { Kick } from "./books.ts";
+import { type Candidate, type GuardedJob, newestOutcome } from "./candidate.ts";
+import { check, type Checked, judgeAll, type Survey } from "./catchup_look.ts";
 import {
   type CatchupOptions,
   type CatchupWorld,
   EXIT,
   type RoundResult,
 } from "./catchup_world.ts";
-import { circuitStatus, claimProbe, lastClosed, probeTime } from "./circuit.ts";
 import { formatDuration } from "./duration.ts";
 import { formatInstant } from "./instant.ts";
-import type { KickEnd } from "./kick.ts";
+import type { KickEnd, Watch } from "./kick.ts";
+import { outcomeOf } from "./kick_end.ts";
 import { KickRecord } from "./kick_record.ts";
 import { logPaths } from "./launch_agent.ts";
-import { readBooks, readCircuit, updateState } from "./state.ts";
-import type { ServiceStatus } from "./service.ts";
+import { launchctlStatus } from "./launchctl.ts";
+import type { JobMarker } from "./marker.ts";
+import { hasStarted, isGone, type ServiceStatus } from "./service.ts";
+import { readBooks } from "./state.ts";
+import { pauseOrStop, stopCode } from "./stop.ts";
+import type { WakeWatch } from "./wake.ts";
 
-/** A circuit without a probe for so many intervals gets one from the catch-up. */
-const INTERVALS_WITHOUT_PROBE = 2;
-
-/** How a kicked job ended, in a word for the log and with its exit code. */
-interface Outcome {
-  failed: boolean;
-  words: string;
-  exit: number | null;
-}
+/** A launchctl that its catch-up died of may come through to launchd so much later, in seconds. */
+const SETTLED_SECONDS = 5;
 
 /** The kicks in one state folder: one account, one allowance. */
 export class Round {
   readonly #world: CatchupWorld;
   readonly #options: CatchupOptions;
   readonly #folder: string;
-  readonly #disabled: ReadonlyMap<string, boolean> | null;
+  readonly #survey: Survey;
+  readonly #wakes: WakeWatch;
   readonly #result: RoundResult;
+  #skippedAgain = false;
 
-  /** @param result Added to while the round goes on. */
+  /**
+   * A round that has done nothing yet.
+   *
+   * @param result Added to while the round goes on
+   */
   constructor(
     world: CatchupWorld,
     options: CatchupOptions,
     folder: string,
-    disabled: ReadonlyMap<string, boolean> | null,
+    survey: Survey,
+    wakes: WakeWatch,
     result: RoundResult,
   ) {
     this.#world = world;
     this.#options = options;
     this.#folder = folder;
-    this.#disabled = disabled;
+    this.#survey = survey;
+    this.#wakes = wakes;
     this.#result = result;
+  }
+
+  /**
+   * Waits for jobs that an earlier round has kicked and left running: the next
+   * one must not run beside them.
+   *
+   * @returns False if the whole round must end
+   */
+  async awaitLeftovers(jobs: readonly GuardedJob[]): Promise<boolean> {
+    const { launchctl } = this.#world;
+    if (launchctl === null) return true;
+    const { kicks } = await readBooks(this.#folder, this.#world.host);
+    for (const job of jobs) {
+      const kick = kicks.get(job.options.label);
+      if (kick === undefined || kick.done) continue;
+      const { label } = job.agent;
+      const status = await launchctlStatus(launchctl, label);
+      const lives = status.pid !== null ||
+        (!isGone(status) && hasStarted({ ...status, runs: kick.runs }, status));
+      if (!lives) continue;
+      this.#tell(
+        `${label}: still runs, kicked ${this.#at(kick.at)}; waited for`,
+      );
+      const watch = this.#watch(`${label}, kicked ${this.#at(kick.at)}`);
+      const end = await this.#world.wait(label, watch);
+      const record = this.#record(job, kick.skip_ts);
+      if (!await this.#close(job, record, kick, end)) return false;
+    }
+    return true;
   }
 
   /**
@@ -53,22 +89,38 @@ export class Round {
    * another, until the first new limit.
    *
    * @param owed In the order of their turn
-   * @returns False if a job could not be stopped: nothing may run beside it
+   * @returns False if the whole round must end
    */
-  async work(owed: readonly Candidate[]): Promise<boolean> {
+  async work(owed: readonly Checked[]): Promise<boolean> {
     const [first] = owed;
     if (first === undefined) return true;
-    if (!await this.#allowanceIsBack(first)) return true;
-    for (const [i, candidate] of owed.entries()) {
-      if (await this.#circuitIsOpen()) {
-        this.#tell(
-          `the circuit has opened again; ${owed.length - i} left for later`,
-        );
-        this.#result.exit = EXIT.circuitOpen;
+    const { environment } = first.candidate.agent;
+    const allowance = await askForAllowance(
+      this.#world,
+      this.#options,
+      this.#folder,
+      environment,
+    );
+    if (this.#stopped()) return false;
+    if (!allowance.back) {
+      this.#tell(`${allowance.why}; what is owed waits`);
+      this.#exit(allowance.open ? EXIT.circuitOpen : EXIT.failed);
+      return true;
+    }
+    for (const [i, one] of owed.entries()) {
+      await this.#wakes.letLaunchdGoFirst(this.#world);
+      if (this.#stopped()) return false;
+      if (await isOpen(this.#world, this.#folder)) {
+        const left = owed.length - i;
+        this.#tell(`the circuit has opened again; ${left} left for later`);
+        this.#exit(EXIT.circuitOpen);
         return true;
       }
-      if (!await this.#catchUp(candidate)) return false;
+      const turn = `${i + 1} of ${owed.length} ${one.candidate.agent.label}`;
+      if (!await this.#catchUp(one, this.#watch(turn))) return false;
     }
+    const waits = this.#skippedAgain && await isOpen(this.#world, this.#folder);
+    if (waits) this.#exit(EXIT.circuitOpen);
     return true;
   }
 
@@ -81,185 +133,161 @@ export class Round {
     return formatInstant(instant, host.now(), host.timeZone());
   }
 
+  #watch(turn: string): Watch {
+    return (seconds) =>
+      this.#world.progress(`${turn}, ${formatDuration(seconds)}`);
+  }
+
+  /** A failure is worth more than an open circuit, that more than nothing. */
+  #exit(code: number): void {
+    if (this.#result.exit !== EXIT.failed) this.#result.exit = code;
+  }
+
   #fail(): void {
     this.#result.failed++;
-    this.#result.exit = EXIT.failed;
+    this.#exit(EXIT.failed);
   }
 
-  async #circuitIsOpen(): Promise<boolean> {
-    const { host } = this.#world;
-    const circuit = await readCircuit(this.#folder, host);
-    return circuitStatus(circuit, host.now()).is_open;
+  #stopped(): boolean {
+    const code = stopCode(this.#world.stop);
+    if (code === null) return false;
+    this.#tell("told to end; what is owed waits");
+    this.#result.exit = code;
+    return true;
   }
 
-  async #allowanceIsBack(first: Candidate): Promise<boolean> {
-    const { host } = this.#world;
-    const circuit = await readCircuit(this.#folder, host);
-    const now = host.now();
-    const open = circuitStatus(circuit, now).is_open;
-    if (open && !await this.#claimOverdueProbe()) {
-      this.#tell(
-        `the circuit is open until ${
-          this.#at(circuit.open_until)
-        }; what is owed waits`,
-      );
-      this.#result.exit = EXIT.circuitOpen;
-      return false;
-    }
-    if (!open && this.#options.noProbe) return true;
-    const { last_ok: lastOk } = await readBooks(this.#folder, host);
-    if (!open && lastOk > 0 && lastOk >= lastClosed(circuit, now)) return true;
-    const probe = await this.#world.probe(
-      this.#folder,
-      first.agent.environment,
-      open,
-    );
-    // A hold by hand stays open though claude answers.
-    const stillOpen = await this.#circuitIsOpen();
-    if (probe.ok && !stillOpen) {
-      this.#tell("probe: claude answers");
-      return true;
-    }
-    this.#tell(`probe: ${probe.words}; what is owed waits`);
-    this.#result.exit = stillOpen ? EXIT.circuitOpen : EXIT.failed;
-    return false;
-  }
-
-  /** Nobody has asked for long, and something is owed: then the catch-up asks. */
-  async #claimOverdueProbe(): Promise<boolean> {
-    const { host, policy } = this.#world;
-    const interval = policy.probeInterval;
-    if (this.#options.noProbe || !(interval > 0)) return false;
-    const span = INTERVALS_WITHOUT_PROBE * interval;
-    const claimed = await updateState(this.#folder, host, ({ circuit }) => {
-      const now = host.now();
-      const overdue = now - circuit.opened_at >= span &&
-        now - probeTime(circuit, now, interval) >= span;
-      const next = overdue ? claimProbe(circuit, now, interval) : null;
-      return next === null
-        ? { result: false }
-        : { circuit: next, result: true };
-    });
-    return claimed.done && claimed.result;
+  #record(job: GuardedJob, skipTs: number): KickRecord {
+    const { label } = job.options;
+    return new KickRecord(this.#folder, this.#world.host, label, skipTs);
   }
 
   /** Looks at a job once more, records the kick, makes it and sees it through. */
-  async #catchUp(candidate: Candidate): Promise<boolean> {
+  async #catchUp(first: Checked, watch: Watch): Promise<boolean> {
     const { host } = this.#world;
-    const { label, path } = candidate.agent;
-    const again = await this.#stillOwed(candidate);
+    const { label } = first.candidate.agent;
+    const again = await this.#stillOwed(first);
     if ("whyNot" in again) {
       this.#tell(`${label}: ${again.whyNot}; not kicked`);
       return true;
     }
-    const { skip } = again.candidate;
-    const record = new KickRecord(this.#folder, host, again.candidate);
-    const trouble = await record.open(again.status.runs);
+    const { candidate, status, last } = again;
+    if (this.#stopped()) return false;
+    const { skip } = candidate;
+    const kick = { skip_ts: skip.ts, at: host.now() };
+    const record = this.#record(candidate, skip.ts);
+    const trouble = await record.open(status.runs, last);
     if (trouble !== null) {
-      this.#fail();
-      this.#tell(`${label}: not kicked, no record of it: ${trouble}`);
+      if (!record.raced) this.#fail();
+      this.#tell(`${label}: not kicked: ${trouble}`);
       return true;
     }
-    const kickedAt = host.now();
-    this.#tell(
-      `${label}: kicked, owed since ${this.#at(skip.ts)} (${
-        skip.reason ?? "quota"
-      })`,
-    );
-    const end = await this.#world.kick(label, again.status);
-    if (end.kind === "refused") {
-      await record.undo();
-      this.#fail();
-      this.#tell(`${label}: not started: ${end.why}`);
-      return true;
-    }
-    if (end.kind !== "not-seen") await record.close();
-    const outcome = await this.#outcome(candidate, end, kickedAt);
-    const seconds = Math.round("seconds" in end ? end.seconds : 0);
-    this.#result.kicked++;
-    if (outcome.failed) this.#fail();
-    this.#tell(`${label}: ${outcome.words}, ${formatDuration(seconds)}`);
-    this.#world.note({
-      label,
-      skip_ts: skip.ts,
-      kicked_at: Math.floor(kickedAt),
-      seconds,
-      outcome: outcome.words,
-      exit: outcome.exit,
-    });
-    if (end.kind !== "unstoppable") return true;
-    this.#tell(`${label}: still runs; the round ends (plist ${path})`);
-    return false;
+    const why = skip.reason ?? "quota";
+    this.#tell(`${label}: kicked, owed since ${this.#at(skip.ts)} (${why})`);
+    const end = await this.#world.kick(label, status, watch);
+    return await this.#close(candidate, record, kick, end);
   }
 
   async #stillOwed(
-    { agent }: Candidate,
+    first: Checked,
   ): Promise<
-    { candidate: Candidate; status: ServiceStatus } | { whyNot: string }
+    | { candidate: Candidate; status: ServiceStatus; last: Kick | undefined }
+    | { whyNot: string }
   > {
+    const { agent, options } = first.candidate;
     const files = [{ path: agent.path, agent }];
     const { findings, look } = await judgeAll(
       this.#world,
       this.#options,
       files,
+      this.#survey.begun,
     );
     const [finding] = findings;
     if (finding === undefined || finding.candidate === null) {
       return { whyNot: finding?.why ?? "gone" };
     }
+    const books = look.books(this.#folder);
+    const last = books.kicks.get(options.label);
+    if (await this.#hasJustBroken(last, finding.candidate)) {
+      return await this.#stillOwed(first);
+    }
     const { candidate, whyNot, status } = await check(
       this.#world,
       finding.candidate,
-      look.books(this.#folder),
-      this.#disabled,
+      books,
+      this.#survey,
     );
-    return whyNot === null && status !== null
-      ? { candidate, status }
-      : { whyNot: whyNot ?? "launchd was not asked" };
+    if (whyNot !== null || status === null) {
+      return { whyNot: whyNot ?? "launchd was not asked" };
+    }
+    return first.status !== null && hasStarted(first.status, status)
+      ? { whyNot: "launchd has started it meanwhile" }
+      : { candidate, status, last };
   }
 
-  async #outcome(
-    { agent, options }: Candidate,
+  /** Waits until it shows whether a kick that was cut off right now took. */
+  async #hasJustBroken(
+    kick: Kick | undefined,
+    { skip }: Candidate,
+  ): Promise<boolean> {
+    const { host, stop } = this.#world;
+    if (kick === undefined || kick.done || kick.skip_ts !== skip.ts) {
+      return false;
+    }
+    const rest = kick.at + SETTLED_SECONDS - host.now();
+    if (rest <= 0 || stop.aborted) return false;
+    await pauseOrStop(host, stop, Math.min(rest, SETTLED_SECONDS));
+    return true;
+  }
+
+  /** Writes down how a kick ended. False if the whole round must end. */
+  async #close(
+    job: GuardedJob,
+    record: KickRecord,
+    kick: Pick<Kick, "skip_ts" | "at">,
     end: KickEnd,
-    kickedAt: number,
-  ): Promise<Outcome> {
-    if (end.kind !== "ended") {
-      const words = "why" in end ? end.why : "stopped: it took too long";
-      return { failed: true, words, exit: null };
+  ): Promise<boolean> {
+    this.#world.progress(null);
+    const { label } = job.agent;
+    if (end.kind === "left") {
+      this.#tell(`${label}: goes on without the catch-up`);
+      return !this.#stopped();
     }
-    const { host } = this.#world;
-    const marker = newestOutcome(
-      logPaths(agent),
-      options.label,
-      await readBooks(this.#folder, host),
-      host.now(),
-    );
-    if (marker === null || marker.ts < Math.floor(kickedAt)) {
-      return byLaunchd(end.status);
-    }
-    if (marker.kind === "SKIPPED") {
-      const words = `skipped again (${marker.reason ?? "quota"})`;
-      return { failed: false, words, exit: marker.exit };
-    }
-    const end_ = marker.end === null ? "" : `, ${marker.end}`;
-    return {
-      failed: marker.exit !== 0,
-      words: `ran, exit ${marker.exit ?? "unknown"}${end_}`,
-      exit: marker.exit,
-    };
+    // The books before the log: a kick that is not closed would be waited for.
+    if (end.kind === "refused") await record.undo();
+    else if (end.kind === "not-seen") await record.miss();
+    else if (end.kind !== "unstoppable") await record.close();
+    const outcome = outcomeOf(end, await this.#markerSince(job, kick.skip_ts));
+    const seconds = Math.round("seconds" in end ? end.seconds : 0);
+    if (end.kind !== "refused") this.#result.kicked++;
+    if (outcome.failed) this.#fail();
+    this.#skippedAgain ||= outcome.skippedAgain;
+    this.#tell(`${label}: ${outcome.words}, ${formatDuration(seconds)}`);
+    this.#world.note(this.#folder, {
+      label,
+      skip_ts: kick.skip_ts,
+      kicked_at: Math.floor(kick.at),
+      seconds,
+      outcome: outcome.words,
+      exit: outcome.exit,
+    });
+    if (end.kind !== "unstoppable") return true;
+    this.#tell(`the round ends: nothing may run beside ${label}`);
+    return false;
   }
-}
 
-/** Without a marker of the guard's, launchd knows how a job ended. */
-function byLaunchd(status: ServiceStatus): Outcome {
-  const { lastExit, lastSignal } = status;
-  if (lastSignal !== null) {
-    const words = `ended by signal ${lastSignal}, no marker in its log`;
-    return { failed: true, words, exit: 128 + lastSignal };
+  /** The newest marker, unless it is still the skip that was made up. */
+  async #markerSince(
+    { agent, options }: GuardedJob,
+    skipTs: number,
+  ): Promise<JobMarker | null> {
+    const { host } = this.#world;
+    const books = await readBooks(this.#folder, host);
+    try {
+      const paths = logPaths(agent);
+      const marker = newestOutcome(paths, options.label, books, host.now());
+      return marker?.kind === "SKIPPED" && marker.ts === skipTs ? null : marker;
+    } catch {
+      return null; // launchd tells how it ended
+    }
   }
-  return {
-    failed: lastExit !== 0,
-    words: `ended with exit ${lastExit ?? "unknown"}, no marker in its log`,
-    exit: lastExit,
-  };
 }
