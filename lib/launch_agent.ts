@@ -206,7 +206,7 @@ function oneLine(error: unknown): string {
 }
 
 /** Names under which the guard is found in a job's arguments. */
-const GUARD_NAME = /claude-quota-guard|quota_guard|quota-guard/;
+export const GUARD_NAME = /claude-quota-guard|quota_guard|quota-guard/;
 
 /** Whether a job is started through the guard, by its `ProgramArguments`. */
 export function isGuarded(agent: LaunchAgent): boolean {

@@ -1,6 +1,7 @@
 // The command of a LaunchAgent in the text of its property list: the guard put
 // in front of it, and taken out again. Pure.
 
+import { GUARD_NAME } from "../launch_agent.ts";
 import {
   applyEdits,
   type Edit,
@@ -14,9 +15,6 @@ import {
 /** Stands where `Program` stood, so that it can go back there. */
 const PROGRAM_NOTE =
   "<!-- Program is now in ProgramArguments, behind the guard -->";
-
-/** Names under which the guard is found in a command. */
-const GUARD_NAME = /claude-quota-guard|quota_guard|quota-guard/;
 
 /** A text that was replaced, and what stands there now. */
 export interface Replacement {

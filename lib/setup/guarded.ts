@@ -1,0 +1,82 @@
+import { basename } from "@std/path/basename";
+import {
+  GUARD_NAME,
+  type GuardOptions,
+  guardOptions,
+  isGuarded,
+  type LaunchAgent,
+} from "../launch_agent.ts";
+import type { AgentFile } from "../launch_agent.ts";
+import { shellWords } from "../shell_words.ts";
+import { guardPrefix } from "./command_text.ts";
+import { folderOfJob, type SetupWorld } from "./setup_world.ts";
+
+/** A job behind the guard, with what can be told from its property list. */
+export interface Guarded {
+  agent: LaunchAgent;
+  options: GuardOptions;
+  /** Its state folder. */
+  folder: string;
+  /** From the interpreter on: how the guard is started; empty if that cannot be told. */
+  start: string[];
+  /** The guard's arguments, those of the job's command included. */
+  args: string[];
+  /** At which of ProgramArguments its own command begins; 0 if that cannot be told. */
+  commandAt: number;
+}
+
+/** The jobs behind the guard. */
+export function guardedJobs(
+  world: SetupWorld,
+  files: readonly AgentFile[],
+): Guarded[] {
+  return files.flatMap((file) =>
+    "agent" in file && isGuarded(file.agent) ? [guarded(world, file.agent)] : []
+  );
+}
+
+function guarded(world: SetupWorld, agent: LaunchAgent): Guarded {
+  const words = commandWords(agent);
+  const at = words.findIndex((word) => GUARD_NAME.test(word));
+  const run = words.lastIndexOf("run", at);
+  const from = run > 0 ? run - 1 : at;
+  return {
+    agent,
+    options: guardOptions(agent),
+    folder: folderOfJob(world, agent),
+    start: words.slice(from, at + 1),
+    args: words.slice(at + 1),
+    commandAt: guardPrefix(agent.arguments)?.length ?? 0,
+  };
+}
+
+/** The words of the command that starts the guard, also within a shell line. */
+function commandWords(agent: LaunchAgent): string[] {
+  const at = agent.arguments.findIndex((word) => GUARD_NAME.test(word));
+  const line = agent.arguments[at];
+  if (
+    line === undefined || !/^-[a-z]*c$/.test(agent.arguments[at - 1] ?? "")
+  ) return agent.arguments;
+  const variables: Record<string, string> = {
+    ...agent.environment,
+    XPC_SERVICE_NAME: agent.label,
+  };
+  const commands: string[][] = [[]];
+  for (
+    const { text, operator } of shellWords(line, (name) => variables[name])
+  ) {
+    if (operator) commands.push([]);
+    else if (text !== "exec") commands.at(-1)?.push(text);
+  }
+  return commands.find((words) =>
+    words.some((word) => GUARD_NAME.test(word))
+  ) ??
+    [];
+}
+
+/** Whether an agent is a catch-up, installed or written by hand. */
+export function isCatchup(agent: LaunchAgent): boolean {
+  return agent.arguments.some((word) =>
+    /^quota[_-]catchup(\.[jt]s)?$/.test(basename(word))
+  );
+}
