@@ -29,12 +29,12 @@ import {
 } from "./lib/kick.ts";
 import { openLaunchctl } from "./lib/launchctl.ts";
 import { groupTools } from "./lib/process_group.ts";
-import { ProgressLine } from "./lib/progress_line.ts";
 import { policyFrom } from "./lib/settings.ts";
 import { setupMode } from "./lib/setup/setup_mode.ts";
 import type { Self } from "./lib/shim.ts";
 import { lockRound, reasonOf, stateFolder } from "./lib/state.ts";
 import { stopOnSignals } from "./lib/stop.ts";
+import { printable, ProgressLine } from "./lib/terminal.ts";
 import { UsageError } from "./lib/usage.ts";
 
 type RunCommand = Extract<CatchupCommand, { mode: "run" }>;
@@ -70,10 +70,7 @@ function ownSelf(): Self {
 
 function worldOf(host: Host, command: RunCommand): CatchupWorld {
   const launchctl = openLaunchctl(host.env);
-  const self = {
-    interpreter: Deno.execPath(),
-    script: Deno.build.standalone ? null : fromFileUrl(import.meta.url),
-  };
+  const self = ownSelf();
   const stop = stopOnSignals();
   const line = new ProgressLine(Deno.stderr);
   const tell = (words: string): void => {
@@ -82,7 +79,9 @@ function worldOf(host: Host, command: RunCommand): CatchupWorld {
     });
     line.show(null);
     // With --json standard output holds nothing but the JSON.
-    (command.json ? console.error : console.log)(`${stamp} ${words}`);
+    (command.json ? console.error : console.log)(
+      `${stamp} ${printable(words)}`,
+    );
   };
   const kicker = (): Kicker => {
     if (launchctl === null) throw new Error("There is no launchctl");
@@ -107,7 +106,7 @@ function worldOf(host: Host, command: RunCommand): CatchupWorld {
     kick: (label, before, watch) => kickAndWait(kicker(), label, before, watch),
     wait: (label, watch) => waitUntilGone(kicker(), label, () => true, watch),
     tell,
-    progress: (words) => line.show(words),
+    progress: (words) => line.show(words && printable(words)),
     note: (folder, note) => {
       try {
         noteKick(folder, note);
@@ -153,12 +152,12 @@ async function main(args: readonly string[]): Promise<number> {
     const setup = setupMode(args);
     if (setup !== null) {
       const { runSetup } = await import("./lib/setup/setup.ts");
-      return await runSetup(
-        setup,
-        args,
-        ownSelf(),
-        (agents) => worldOf(host, { ...LOOK_ONLY, agents }),
-      );
+      return await runSetup(setup, args, {
+        host,
+        self: ownSelf(),
+        agentsFolder: (given) => agentsFolder(host, given),
+        round: (agents) => worldOf(host, { ...LOOK_ONLY, agents }),
+      });
     }
     const command = parseCatchupArguments(args);
     switch (command.mode) {

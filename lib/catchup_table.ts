@@ -1,6 +1,7 @@
 import stringWidth from "string-width";
 import { describeSchedule } from "./calendar.ts";
 import type { Finding } from "./candidate.ts";
+import { printable } from "./terminal.ts";
 import type { AgentVerdict, RoundResult } from "./catchup_world.ts";
 
 const HEADINGS = ["JOB", "SCHEDULE", "VERDICT", "WHY"];
@@ -33,12 +34,14 @@ export function verdictTable(
     hidden > 0 ? " (--all shows them)" : ""
   }`;
   if (shown.length === 0) return [summary];
-  const cells = shown.map(({ agent, finding }) => [
-    agent.label,
-    schedule(finding),
-    verdict(agent),
-    agent.why,
-  ]);
+  const cells = shown.map(({ agent, finding }) =>
+    [
+      agent.label,
+      schedule(finding),
+      verdict(agent),
+      agent.why,
+    ].map(printable)
+  );
   return [
     ...aligned([HEADINGS, ...cells]).map((line, i) =>
       options.colour ? coloured(line, shown[i - 1]?.agent) : line

@@ -20,6 +20,8 @@ export interface StatusReport {
   opened_by: Circuit["opened_by"];
   /** When the next priority job may send a real request; null while closed or if never. */
   next_probe: number | null;
+  /** When the catch-up last came by; null if it never did. */
+  last_catchup: number | null;
   scopes: Record<string, {
     family: string;
     open_until: number;
@@ -56,6 +58,7 @@ export function statusReport(
     next_probe: open && policy.probeInterval > 0
       ? Math.max(Math.floor(now), last + policy.probeInterval)
       : null,
+    last_catchup: books.heartbeats.get("catchup") ?? null,
     scopes: Object.fromEntries(
       [...circuit.scopes].filter(([, limit]) => limit.open_until > now).map(
         ([model, limit]) => [model, {
@@ -98,6 +101,9 @@ export function statusLines(
         formatDuration(limit.remaining_seconds)
       })${limit.sentence === "" ? "" : `, "${limit.sentence}"`}`
     ),
+    ...(report.last_catchup === null
+      ? []
+      : [`Catch-up: came by ${at(report.last_catchup)}`]),
     ...jobLines(books, at),
   ];
 }

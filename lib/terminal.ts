@@ -6,6 +6,12 @@ export interface Terminal {
   writeSync(bytes: Uint8Array): number;
 }
 
+/** Text from elsewhere without what would command a terminal. */
+export function printable(text: string): string {
+  // deno-lint-ignore no-control-regex -- control characters are what is replaced
+  return text.replace(/[\x00-\x1f\x7f-\x9f]+/g, "\ufffd");
+}
+
 const encoder = new TextEncoder();
 // The terminal cuts a long line off instead of going on in the next one.
 const BEGIN = "\r\x1b[K\x1b[?7l";
