@@ -30,12 +30,15 @@ export interface OpenedAgent {
   path: string;
   /** Behind all links. */
   realPath: string;
+  /** Its whole content. */
   bytes: Uint8Array;
+  /** What it says. */
   agent: LaunchAgent;
   /** Null if the guard is not in front of its command, or in another way. */
   prefix: GuardPrefix | null;
   /** The state folder of its job. */
   folder: string;
+  /** From when it was wrapped; null if it was not, or that is lost. */
   backup: Backup | null;
   /** The file is as wrapping left it. */
   untouched: boolean;
@@ -75,11 +78,13 @@ export async function openAgent(
 
 /** A file with the guard in front of its command. */
 export interface WrappedAgent {
+  /** Its whole content. */
   bytes: Uint8Array;
   /** The whole of ProgramArguments. */
   command: unknown[];
   /** Before and after as people read them. */
   shown: [before: string, after: string];
+  /** What is to be undone later; empty if the file was converted. */
   replacements: Replacement[];
 }
 
@@ -160,6 +165,7 @@ function proveSame(one: Dictionary, other: Dictionary): void {
 
 /** A file without the guard. */
 export interface UnwrappedAgent {
+  /** Its whole content. */
   bytes: Uint8Array;
   /** It is byte for byte as it was before it was wrapped. */
   restored: boolean;

@@ -45,6 +45,9 @@ export type SetupCommand =
   }
   | { mode: "help"; of: SetupMode };
 
+/** What one mode is asked to do. */
+export type CommandOf<M extends SetupMode> = Extract<SetupCommand, { mode: M }>;
+
 const DEFAULT_INTERVAL = 1800;
 /** More often than launchd starts anything, and than a round makes sense. */
 const LEAST_INTERVAL = 60;

@@ -5,6 +5,7 @@ import type { LaunchAgent } from "../launch_agent.ts";
 export interface JobText {
   /** `command`, or the script's path. */
   where: string;
+  /** Without the comments of a script. */
   text: string;
 }
 

@@ -18,13 +18,17 @@ const PROGRAM_NOTE =
 
 /** A text that was replaced, and what stands there now. */
 export interface Replacement {
+  /** "" where something was added. */
   before: string;
+  /** Never "". */
   after: string;
 }
 
 /** A property list with the guard in front of its command. */
 export interface WrappedText {
+  /** The whole of it. */
   text: string;
+  /** From the text before to this one. */
   replacements: Replacement[];
 }
 

@@ -1,5 +1,5 @@
 import { type AgentFile, isGuarded } from "../launch_agent.ts";
-import type { SetupCommand } from "./arguments.ts";
+import type { CommandOf } from "./arguments.ts";
 import { callsClaude } from "./claude_jobs.ts";
 import { checkJob } from "./doctor_job.ts";
 import { checkLoaded } from "./doctor_launchd.ts";
@@ -18,7 +18,7 @@ import { SETUP_EXIT, type SetupWorld } from "./setup_world.ts";
 /** Checks everything that is set up, with a remedy for each trouble; the exit code. */
 export async function doctor(
   world: SetupWorld,
-  command: Extract<SetupCommand, { mode: "doctor" }>,
+  command: CommandOf<"doctor">,
 ): Promise<number> {
   const files = await agentFiles(world);
   const jobs = guardedJobs(world, files);

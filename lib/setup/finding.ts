@@ -1,5 +1,6 @@
 /** What a check found. */
 export interface Finding {
+  /** Only what is wrong makes the exit code 1. */
   level: "ok" | "note" | "wrong";
   /** The job's label, or what else it is about. */
   about: string;

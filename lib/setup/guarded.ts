@@ -13,7 +13,9 @@ import { folderOfJob, type SetupWorld } from "./setup_world.ts";
 
 /** A job behind the guard, with what can be told from its property list. */
 export interface Guarded {
+  /** Its property list. */
   agent: LaunchAgent;
+  /** What it tells the guard. */
   options: GuardOptions;
   /** Its state folder. */
   folder: string;

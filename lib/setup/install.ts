@@ -5,7 +5,7 @@ import { formatDuration } from "../duration.ts";
 import { launchctlStatus } from "../launchctl.ts";
 import { isGone } from "../service.ts";
 import { reasonOf } from "../state.ts";
-import type { SetupCommand } from "./arguments.ts";
+import type { CommandOf } from "./arguments.ts";
 import {
   CATCHUP_LABEL,
   catchupAgentPath,
@@ -18,12 +18,10 @@ import { installedScript } from "./guard_path.ts";
 import { load, unload } from "./reload.ts";
 import { Refusal, SETUP_EXIT, type SetupWorld } from "./setup_world.ts";
 
-type Install = Extract<SetupCommand, { mode: "install" }>;
-
 /** Makes launchd start the catch-up every half hour; the exit code. */
 export async function install(
   world: SetupWorld,
-  command: Install,
+  command: CommandOf<"install">,
 ): Promise<number> {
   try {
     await installAgent(world, command);
@@ -37,7 +35,7 @@ export async function install(
 
 async function installAgent(
   world: SetupWorld,
-  command: Install,
+  command: CommandOf<"install">,
 ): Promise<void> {
   const self = installedScript(world, "quota_catchup");
   const words = catchupWords(world, self, await agentFiles(world));

@@ -1,4 +1,5 @@
 import { join } from "@std/path/join";
+import type { Host } from "../host.ts";
 import { pathEntries } from "../real_claude.ts";
 
 /** Places whose files do not survive an upgrade or a clean-up. */
@@ -11,13 +12,11 @@ const PASSING: readonly [RegExp, string][] = [
   [/\/\.Trash\//, "the bin"],
 ];
 
-type Env = (name: string) => string | undefined;
-
 /**
  * In words, the place in which a file will not last; null if it will. A path
  * in the user's home is judged from there on.
  */
-export function passingPlace(path: string, env: Env): string | null {
+export function passingPlace(path: string, env: Host["env"]): string | null {
   const home = env("HOME");
   const rest = home !== undefined && path.startsWith(`${home}/`)
     ? path.slice(home.length)
@@ -34,7 +33,7 @@ export type Stable = { path: string } | { problem: string };
  *
  * @param running As `Deno.execPath()` gives it
  */
-export function stableInterpreter(running: string, env: Env): Stable {
+export function stableInterpreter(running: string, env: Host["env"]): Stable {
   const place = passingPlace(running, env);
   if (place === null) return { path: running };
   const lasting = spellings(env).filter((path) =>
@@ -53,7 +52,7 @@ export function stableInterpreter(running: string, env: Env): Stable {
 }
 
 /** Where a deno that lasts is looked for. */
-function spellings(env: Env): string[] {
+function spellings(env: Host["env"]): string[] {
   const home = env("HOME");
   const own = home === undefined ? [] : [".deno/bin", ".local/bin"].map(
     (folder) => join(home, folder),

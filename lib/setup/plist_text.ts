@@ -15,6 +15,7 @@ export interface PlistText {
 
 /** An element: where it stands in the text, and what is in it. */
 export interface PlistNode {
+  /** Its name. */
   tag: string;
   /** Where its opening tag begins. */
   start: number;
@@ -24,13 +25,17 @@ export interface PlistNode {
   closeStart: number;
   /** Where its closing tag ends. */
   end: number;
+  /** The elements in it, in their order; comments are none. */
   children: PlistNode[];
 }
 
 /** A key of a dictionary with its value. */
 export interface PlistEntry {
+  /** The key's text. */
   name: string;
+  /** The element `<key>`. */
   key: PlistNode;
+  /** The element after it. */
   value: PlistNode;
 }
 

@@ -1,21 +1,31 @@
 import type { CatchupWorld } from "../catchup_world.ts";
+import type { Host } from "../host.ts";
 import { plutilConverter } from "../launch_agent.ts";
+import { openLaunchctl } from "../launchctl.ts";
+import { policyFrom } from "../settings.ts";
 import type { Self } from "../shim.ts";
+import { stateFolder } from "../state.ts";
 import { parseSetupArguments, type SetupCommand } from "./arguments.ts";
 import type { SetupMode } from "./setup_mode.ts";
 import type { SetupWorld } from "./setup_world.ts";
 
-/**
- * Runs a mode of setting up on the real world; the exit code.
- *
- * @param catchupWorld Makes the world of a round over a folder of agents, null
- * for the user's own
- */
+/** What the entry knows. */
+export interface Entry {
+  /** Clock, environment, standard error. */
+  host: Host;
+  /** How the catch-up was started. */
+  self: Self;
+  /** The folder of agents, null given for the user's own. */
+  agentsFolder(given: string | null): string;
+  /** Makes the world of a round over a folder of agents. */
+  round(agents: string | null): CatchupWorld;
+}
+
+/** Runs a mode of setting up on the real world; the exit code. */
 export async function runSetup(
   mode: SetupMode,
   args: readonly string[],
-  self: Self,
-  catchupWorld: (agents: string | null) => CatchupWorld,
+  entry: Entry,
 ): Promise<number> {
   const command = parseSetupArguments(mode, args);
   if (command.mode === "help") {
@@ -23,18 +33,17 @@ export async function runSetup(
     console.log(SETUP_HELP[command.of]);
     return 0;
   }
-  const catchup = catchupWorld(command.agents);
-  const { host, launchctl, agentsFolder, folder, policy } = catchup;
+  const { host, self } = entry;
   return await setUp({
     host,
-    launchctl,
-    agentsFolder,
-    folder,
-    policy,
     self,
+    launchctl: openLaunchctl(host.env),
+    agentsFolder: entry.agentsFolder(command.agents),
+    folder: stateFolder(host.env),
+    policy: policyFrom(host.env),
     uid: Deno.uid(),
     convert: plutilConverter(),
-    catchup,
+    round: () => entry.round(command.agents),
     tell: (text) => console.log(text),
     ask: (question) => Deno.stdin.isTerminal() ? confirm(question) : null,
     colour: Deno.stdout.isTerminal() && !Deno.noColor,

@@ -17,8 +17,8 @@ export interface SetupWorld extends
   uid: number | null;
   /** Turns a binary property list into XML. */
   convert: ConvertPlist;
-  /** The catch-up's own world, for looking at what it would do. */
-  catchup: CatchupWorld;
+  /** Makes the world of a round, for looking at what it would do. */
+  round(): CatchupWorld;
   /** One line or more for the user. */
   tell(text: string): void;
   /** Asks a question; null if nobody is there to answer. */
@@ -32,11 +32,12 @@ export const SETUP_EXIT = { done: 0, wrong: 1 } as const;
 
 /** Something that is not done, and why; `paste` is a text to put in by hand. */
 export class Refusal extends Error {
+  /** The class, in messages. */
   override name = "Refusal";
   /** Null if no text would help. */
   readonly paste: string | null;
 
-  /** @param message What is the matter, and what to do. */
+  /** For the user; `message` says what is the matter and what to do. */
   constructor(message: string, paste: string | null = null) {
     super(message);
     this.paste = paste;
@@ -49,7 +50,7 @@ export class Refusal extends Error {
  */
 export function folderOfJob(world: SetupWorld, agent: LaunchAgent): string {
   const set = agent.environment[ENV.folder];
-  if (set) return resolve("/", set);
+  if (set) return resolve("/", agent.workingDirectory ?? "/", set);
   return stateFolder((name) =>
     name === "HOME" ? agent.environment.HOME ?? world.host.env(name) : undefined
   );

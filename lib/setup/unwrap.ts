@@ -1,6 +1,6 @@
 import { isGuarded } from "../launch_agent.ts";
 import { openAgent, targetOf, unwrapFile } from "./agent_file.ts";
-import type { SetupCommand } from "./arguments.ts";
+import type { CommandOf } from "./arguments.ts";
 import { removeBackup } from "./backup.ts";
 import { difference } from "./difference.ts";
 import { agentFiles, findFile } from "./find_agents.ts";
@@ -9,12 +9,10 @@ import { decodePlist } from "./plist_text.ts";
 import { loadAnew } from "./reload.ts";
 import { Refusal, SETUP_EXIT, type SetupWorld } from "./setup_world.ts";
 
-type Unwrap = Extract<SetupCommand, { mode: "unwrap" }>;
-
 /** Takes the guard out of property lists again; the exit code. */
 export async function unwrap(
   world: SetupWorld,
-  command: Unwrap,
+  command: CommandOf<"unwrap">,
 ): Promise<number> {
   const files = await agentFiles(world);
   const words = command.all
@@ -41,7 +39,7 @@ export async function unwrap(
 
 async function unwrapOne(
   world: SetupWorld,
-  command: Unwrap,
+  command: CommandOf<"unwrap">,
   path: string,
 ): Promise<void> {
   const opened = await openAgent(world, path);

@@ -13,7 +13,7 @@ import {
   unwrapFile,
   wrapFile,
 } from "./agent_file.ts";
-import type { SetupCommand } from "./arguments.ts";
+import type { CommandOf } from "./arguments.ts";
 import { sha256, writeBackup } from "./backup.ts";
 import { callsClaude } from "./claude_jobs.ts";
 import { agentFiles, findFile } from "./find_agents.ts";
@@ -24,12 +24,10 @@ import { privacyAdvice, privateParts } from "./privacy.ts";
 import { loadAnew } from "./reload.ts";
 import { Refusal, SETUP_EXIT, type SetupWorld } from "./setup_world.ts";
 
-type Wrap = Extract<SetupCommand, { mode: "wrap" }>;
-
 /** Puts the guard in front of jobs in their property lists; the exit code. */
 export async function wrap(
   world: SetupWorld,
-  command: Wrap,
+  command: CommandOf<"wrap">,
 ): Promise<number> {
   const files = await agentFiles(world);
   const words = command.all ? chosen(world, command, files) : command.targets;
@@ -55,7 +53,7 @@ export async function wrap(
 /** Lists every calendar job that calls claude, and asks about each. */
 function chosen(
   world: SetupWorld,
-  command: Wrap,
+  command: CommandOf<"wrap">,
   files: readonly AgentFile[],
 ): string[] {
   const agents = files.flatMap((file) => "agent" in file ? [file.agent] : [])
@@ -91,7 +89,7 @@ function chosen(
 
 async function wrapOne(
   world: SetupWorld,
-  command: Wrap,
+  command: CommandOf<"wrap">,
   path: string,
 ): Promise<void> {
   const opened = await openAgent(world, path);
@@ -146,7 +144,7 @@ async function wrapOne(
  */
 function withoutGuard(
   world: SetupWorld,
-  command: Wrap,
+  command: CommandOf<"wrap">,
   opened: OpenedAgent,
 ): Uint8Array | null {
   const { agent, backup, bytes } = opened;
