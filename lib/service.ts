@@ -118,9 +118,11 @@ function topFields(lines: string[]): TopFields | null {
     if (value === "{") {
       block = key;
       certain ??= new Map(last);
-      if (key === "event triggers") triggers = [];
     } else {
-      if (key === "domain") last = new Map(certain ?? last);
+      if (key === "domain") {
+        last = new Map(certain ?? last);
+        triggers = [];
+      }
       if (!first.has(key)) first.set(key, value);
       last.set(key, value);
     }

@@ -266,7 +266,7 @@ Deno.test("readLaunchAgents() lists every plist by name, the unreadable with a r
 
 Deno.test("readLaunchAgents() gives reasons in one line without control characters", async () => {
   using folder = new TempFolder();
-  const text = PLAIN.replace("</dict>", "</\x1b[31m\ndict>");
+  const text = PLAIN.replace("</dict>", `</\x1b[31m\n${"dict".repeat(99)}>`);
   Deno.writeTextFileSync(`${folder.path}/a.plist`, text);
   const [file] = await readLaunchAgents(folder.path, noConverter);
   assert(file !== undefined && "error" in file);
@@ -392,6 +392,10 @@ Deno.test("guardOptions() reads the command line of a shell", async () => {
       ". ~/quota-guard.env; G=~/quota_guard.js\ndeno run $G --job a \\\n --once -- x",
     ),
     { ...DEFAULTS, label: "a", once: true },
+  );
+  assertEquals(
+    await shell("quota_guard.js --claude -- -v; quota_guard.js --job a -- x"),
+    { ...DEFAULTS, label: "a" },
   );
   assertEquals(
     await shell('quota_guard.js --job "$NAME" -- x', {

@@ -49,6 +49,15 @@ Deno.test(
         path: "/Users/me/Library/LaunchAgents/com.example.loud.plist",
       }),
     );
+    assertEquals(
+      printed("idle_raw_arguments"),
+      status({
+        state: "not running",
+        runs: 7,
+        lastSignal: 15,
+        path: "/Users/me/Library/LaunchAgents/com.example.quiet.plist",
+      }),
+    );
   },
 );
 

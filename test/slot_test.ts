@@ -240,3 +240,14 @@ pure("a midnight that is skipped belongs to its own day", () => {
   assertEquals(slot, `2018-11-04T01:00-02:00[${zone}]`);
   assertEquals(passed(midnight, at("2018-11-04T01:00", zone)), true);
 });
+
+pure("a day that did not take place leaves its slots to the next one", () => {
+  const zone = "Pacific/Apia"; // went from 29 to 31 December 2011
+  const friday = { Weekday: 5, Hour: 9, Minute: 0 };
+  const first = at("2011-12-31T00:00", zone);
+  assertEquals(slotsBetween(friday, first, first).length, 1);
+  assertEquals(
+    nextSlot(friday, first.subtract({ hours: 1 }))?.equals(first),
+    true,
+  );
+});
