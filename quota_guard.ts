@@ -13,7 +13,7 @@ import {
   type Job,
   parseGuardArguments,
 } from "./lib/guard_arguments.ts";
-import { denoHost } from "./lib/host.ts";
+import { denoHost, hideDenosNode } from "./lib/host.ts";
 import { policyFrom } from "./lib/settings.ts";
 import { reasonOf, stateFolder } from "./lib/state.ts";
 import { UsageError } from "./lib/usage.ts";
@@ -23,6 +23,7 @@ const EXIT_USAGE = 2;
 const EXIT_OWN_TROUBLE = 70;
 
 function newGuard(): Guard {
+  hideDenosNode();
   const host = denoHost();
   const guard: Guard = {
     host,

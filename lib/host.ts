@@ -37,6 +37,23 @@ function env(name: string): string | undefined {
   }
 }
 
+/**
+ * Takes Deno's own `node` off PATH: where that holds none, Deno 2.9 puts itself
+ * there, first and under that name, and jobs would take it for Node.
+ */
+export function hideDenosNode(): void {
+  if (env("DENO_NODE_SHIM_ACTIVE") === undefined) return;
+  const path = (env("PATH") ?? "").split(":")
+    .filter((entry) => !entry.endsWith("/node_compat_bin")).join(":");
+  try {
+    Deno.env.delete("DENO_NODE_SHIM_ACTIVE");
+    if (path === "") Deno.env.delete("PATH");
+    else Deno.env.set("PATH", path);
+  } catch {
+    // Not permitted; then the job has it.
+  }
+}
+
 /** The real world. */
 export function denoHost(): Host {
   return {
