@@ -57,13 +57,19 @@ function entryProblem(entry: unknown): string | null {
     if (key !== proper) return `the key "${key}" must be written ${proper}`;
     const [least, most] = CALENDAR_RANGES[proper];
     if (typeof value !== "number" || !Number.isInteger(value)) {
-      return `${key} is ${JSON.stringify(value)}, not an integer`;
+      return `${key} is ${shown(value)}, not an integer`;
     }
     if (value < least || value > most) {
       return `${key} is ${value}, not in ${least} to ${most}`;
     }
   }
   return null;
+}
+
+/** A value as it might stand in a file, cut where it is no use to anybody. */
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > 30 ? `${text.slice(0, 30)}...` : text;
 }
 
 /** The entries that are in order; none for what is no calendar. */
@@ -83,18 +89,16 @@ export function calendarProblem(calendar: unknown): string | null {
   if (calendar === undefined) return null;
   const entries = parts(calendar);
   if (entries === null) {
-    return "StartCalendarInterval: no dictionary and no array";
+    return "StartCalendarInterval is no dictionary and no array";
   }
   const problems = entries.map(entryProblem);
   const index = problems.findIndex((problem) => problem !== null);
   return index < 0 ? null : entryName(calendar, index) + problems[index];
 }
 
-/** How an entry is called before a colon and a remark about it. */
+/** What goes before a remark about an entry: nothing if it is the only one. */
 export function entryName(calendar: unknown, index: number): string {
-  return Array.isArray(calendar)
-    ? `entry ${index + 1}: `
-    : "StartCalendarInterval: ";
+  return Array.isArray(calendar) ? `entry ${index + 1}: ` : "";
 }
 
 /**
@@ -106,9 +110,7 @@ export function calendarUncertain(calendar: unknown): string | null {
   const uncertain = calendarEntries(calendar).some((entry) =>
     entry.Month !== undefined && entry.Weekday !== undefined
   );
-  return uncertain
-    ? "Month together with Weekday: launchd may ignore the month"
-    : null;
+  return uncertain ? "uncertain: Month with Weekday" : null;
 }
 
 const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
@@ -166,10 +168,10 @@ function describeCalendar(calendar: unknown): string {
   const words = [...lines].map(([key, times]) =>
     (key + shorten(times.sort())).trim()
   );
-  const malformed = (parts(calendar)?.length ?? 1) -
-    calendarEntries(calendar).length;
-  if (malformed > 0) words.push(`${malformed} malformed`);
-  return words.length > 0 ? shorten(words, "; ") : "never";
+  const remarks = [calendarProblem(calendar), calendarUncertain(calendar)]
+    .filter((remark) => remark !== null);
+  return [shorten(words, "; "), ...remarks]
+    .filter((word) => word !== "").join("; ") || "never";
 }
 
 function describeTime(

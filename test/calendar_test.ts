@@ -43,9 +43,9 @@ pure("calendarProblem() names the entry, the key and the value", () => {
   assertEquals(second(new Date(0)), "entry 2: no dictionary");
   assertEquals(
     calendarProblem({ Hour: "9" }),
-    'StartCalendarInterval: Hour is "9", not an integer',
+    'Hour is "9", not an integer',
   );
-  assertMatch(calendarProblem("daily") ?? "", /no dictionary and no array/);
+  assertMatch(calendarProblem("daily") ?? "", /is no dictionary and no array/);
 });
 
 pure("calendarUncertain() flags Month with Weekday only", () => {
@@ -99,12 +99,24 @@ pure("describeSchedule() names months, and days that are either", () => {
   assertEquals(words({ Month: 12, Hour: 9, Minute: 0 }), "Dec daily 09:00");
 });
 
-pure("describeSchedule() counts malformed entries", () => {
+pure("describeSchedule() says what is malformed or uncertain", () => {
   assertEquals(
     words([{ Hour: 9, Minute: 0 }, { Hour: "x" }]),
-    "daily 09:00; 1 malformed",
+    'daily 09:00; entry 2: Hour is "x", not an integer',
   );
-  assertEquals(words("daily"), "1 malformed");
+  assertEquals(words({ Minute: 60 }), "Minute is 60, not in 0 to 59");
+  assertEquals(
+    words("daily"),
+    "StartCalendarInterval is no dictionary and no array",
+  );
+  assertEquals(
+    words({ Month: 6, Weekday: 1, Hour: 9, Minute: 0 }),
+    "Jun Mon 09:00; uncertain: Month with Weekday",
+  );
+  assertEquals(
+    words({ Hour: "x".repeat(99) }),
+    `Hour is "${"x".repeat(29)}..., not an integer`,
+  );
 });
 
 pure("describeSchedule() has words for jobs without a calendar", () => {

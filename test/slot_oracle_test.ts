@@ -23,7 +23,7 @@ const NIGHTS: [zone: string, date: string][] = [
   ["Pacific/Apia", "2011-12-31"], // the day before did not take place
 ];
 
-/** Raise the number for a longer search; 2,000 take some ten seconds. */
+/** Raise the number for a longer search; 2,000 take some twenty seconds. */
 const CASES = 150;
 const SEED = 20260821;
 
