@@ -57,7 +57,7 @@ function isExecutable(path: string): boolean {
  *
  * @param own Paths of the shim and of the guard's script
  */
-export function claudeFromEnvironment(
+function claudeFromEnvironment(
   env: Host["env"],
   own: readonly string[],
 ): string | null {

@@ -1,10 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { join } from "@std/path/join";
-import {
-  callPath,
-  claudeFromEnvironment,
-  findRealClaude,
-} from "../lib/real_claude.ts";
+import { callPath, findRealClaude } from "../lib/real_claude.ts";
 import { shimText } from "../lib/shim.ts";
 import { executable, TempFolder } from "./files.ts";
 
@@ -107,12 +103,15 @@ Deno.test("findRealClaude() passes over what cannot be run", () => {
   assertEquals(place.find({ PATH: path, CLAUDE_BIN: "/no/such" }), real);
 });
 
-Deno.test("claudeFromEnvironment() takes paths only, not a name", () => {
+Deno.test("findRealClaude() takes no bare name from a variable", () => {
   using place = new Place();
-  const env: Record<string, string> = { CLAUDE: "claude", CLAUDE_BIN: "sh" };
-  assertEquals(claudeFromEnvironment((name) => env[name], []), null);
-  env.CLAUDE = place.program("c/claude");
-  assertEquals(claudeFromEnvironment((name) => env[name], []), env.CLAUDE);
+  const real = place.program("real/claude");
+  const env = {
+    PATH: place.folder("real"),
+    CLAUDE: "claude",
+    CLAUDE_BIN: "sh",
+  };
+  assertEquals(place.find(env), real);
 });
 
 Deno.test("callPath() adds claude's folder and that of its real path, at the end", () => {
