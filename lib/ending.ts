@@ -306,18 +306,11 @@ function limit(
   });
 }
 
-/** The model family whose limit a window is, if it is one of those. */
+/** The model family that a window's name says it is for. */
 function familyOf(window: string | null | undefined): Scope | null {
-  switch (window) {
-    case "seven_day_opus":
-      return "opus";
-    case "seven_day_sonnet":
-      return "sonnet";
-    case FABLE:
-      return "fable";
-    default:
-      return null;
-  }
+  if (window === FABLE) return "fable";
+  const families = ["opus", "sonnet", "fable"] as const;
+  return families.find((family) => window?.includes(family)) ?? null;
 }
 
 function ended(

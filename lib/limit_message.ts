@@ -171,7 +171,9 @@ function endOfHint(text: string, position: number): number | null {
     return null;
   }
   // A hint that a narrow terminal wrapped goes on in small letters.
-  const wrapped = /^\n[a-z][^"`{}<>;\n]{0,80}/.exec(rest.slice(length));
+  const wrapped = /\w$/.test(hint) && !/\/\S+$/.test(hint)
+    ? /^\n[a-z][^"`{}<>;:(\n]{0,80}/.exec(rest.slice(length))
+    : null;
   return position + length + (wrapped?.[0].length ?? 0);
 }
 

@@ -61,7 +61,7 @@ export function placeShownTime(
   }
   const zone = knownZone(shown.zone) ?? knownZone(context.timeZone) ?? "UTC";
   const from = Temporal.Instant
-    .fromEpochMilliseconds(Math.floor(context.after - MINUTE) * 1000)
+    .fromEpochMilliseconds(Math.floor(context.after) * 1000)
     .toZonedDateTimeISO(zone).toPlainDate();
   const found = candidateDates(shown, from)
     .flatMap((date) => instantsOf(shown, date, zone, context.after))
@@ -83,7 +83,6 @@ function candidateDates(
   from: Temporal.PlainDate,
 ): Temporal.PlainDate[] {
   if (shown.daysAhead !== null) {
-    // "Tomorrow" was said within the call, which began on `from` or a minute later.
     return [from.add({ days: shown.daysAhead })];
   }
   const { month, day } = shown;

@@ -124,9 +124,9 @@ export const LIMIT_WORDINGS: readonly LimitWording[] = [
 export const LIMIT_SUBJECT =
   /limit|quota|budget|\bcap\b|usage|credit|organization|service/i;
 
-/** Words that a message may put before "limit": a window, a plan, a model family. */
+/** Words that a message may put before "limit reached". */
 const PLAN_WORDS =
-  "claude|code|ai|\\[?(?:max|pro|team|enterprise)\\]?|plan|account|subscription|org(?:anization)?(?:'s)?|team's|individual|channel's|group's|workspace|personal|shared|current|monthly|weekly|daily|hourly|session|usage|extra|overage|spend(?:ing)?|credits?|api|opus|sonnet|haiku|fable|model|premium|included|all|models|\\d+(?:\\.\\d+)?|(?:\\d+|five|seven)[- ](?:hour|day)";
+  "claude|code|ai|\\[?(?:max|pro|team|enterprise)\\]?|monthly|weekly|daily|hourly|session|usage|extra|spend(?:ing)?|credit|opus|sonnet|haiku|fable|\\d+(?:\\.\\d+)?|(?:\\d+|five|seven)[- ](?:hour|day)";
 
 /** Lists that `{...}` in a wording stands for. */
 export const WORD_LISTS: Readonly<Record<string, string>> = {
@@ -135,7 +135,8 @@ export const WORD_LISTS: Readonly<Record<string, string>> = {
 };
 
 /** What `{which}` may be without a reset after it. */
-export const PLAIN_WHICH = `(?:(?:${PLAN_WORDS}) ){0,6}`;
+export const PLAIN_WHICH =
+  `(?:(?:${PLAN_WORDS}|org(?:anization)?'s|team's|group's|channel's|workspace's|individual|shared|personal|account|plan|subscription) ){0,6}`;
 
 /** What `{which}` never is: other things that have limits. */
 export const OTHER_LIMITS =
@@ -165,7 +166,8 @@ export const PREFIXES: readonly Wording[] = [
   { says: "(?:api |execution )?error:", seen: "all" },
   { says: "request rejected \\(429\\) [·-]", seen: "2.1" },
   {
-    says: "(?:\\w+ )?agent terminated early due to an api error:",
+    says:
+      "(?:(?:task|background) )?(?:sub)?agent terminated early due to an api error:",
     seen: "2.1.199",
   },
   {
@@ -188,7 +190,7 @@ export const PREFIXES: readonly Wording[] = [
  * call. It names a failure, and none of the words of which sentences are made.
  */
 export const FOREIGN_PREFIX =
-  /(?=[^:]{0,80}(?:failed|failure|errored|error|exception|terminated|rejected|refused|aborted|exited)\b)(?![^:]{0,80}\b(?:the|this|that|when|if|is|was|are|i|we|it|says?|said|prints?|printed|message|text|line|like|fix(?:ed|es)?|tests?|add(?:ed|s)?|handle|for|expect\w*|show\w*|note|see|example|e\.g)\b)[\w@ .#/()[\]=-]{1,80}:\s/iy;
+  /(?=[^:]{0,80}(?:failed|failure|errored|error|exception|terminated|rejected|refused|aborted|exited)\b)(?![^:]{0,80}[.!?]\s)(?![^:]{0,80}\b(?:the|this|that|when|if|is|was|are|i|we|it|says?|said|prints?|printed|message|text|line|like|fix(?:ed|es)?|tests?|add(?:ed|s)?|handle|for|expect\w*|show\w*|note|see|example|e\.g)\b)[\w@ .#/()[\]=-]{1,80}:\s/iy;
 
 /** Endings that are not a limit, by what a short message says anywhere; the first that fits. */
 export const OTHER_WORDINGS: readonly (Wording & {
@@ -265,7 +267,7 @@ export const HINT =
 
 /** What no hint has: code, quotes, the voice of somebody who tells a story. */
 export const NO_HINT =
-  /["`{}<>;\\]|\b(?:I|we|when|because|added|prints?|following|test|tests|wrapper|regex|now using)\b|'s? (?:says|prints)/i;
+  /["`{}<>;\\]|\b(?:I|we|when|because|added|prints?|following|test|tests|wrapper|regex|now using|errors?|failed|exceeded|approaching|invalid|expired|unavailable|occurred|required|too long|you've|close to|def|fix)\b|claude\.(?:ai|com)\/\S*\s(?!(?:to|and|or|for)\b)/i;
 
 /** Words instead of a time: the limit stands, its reset is unknown. */
 export const VAGUE_TIME =

@@ -198,6 +198,20 @@ Deno.test("classify() lets the last result decide, not what it quotes", {
       "failed",
     ],
     [rows(INIT, refused({ result: "Hm." }), event()), 1, "limit", RESET],
+    [
+      rows(INIT, event(), refused(), INIT, refused({ result: "Come back" })),
+      1,
+      "suspected",
+    ],
+    [
+      rows(
+        INIT,
+        errorMessage(SENTENCE, { parent_tool_use_id: "t" }),
+        result({ is_error: true, result: "" }),
+      ),
+      1,
+      "failed",
+    ],
   ]);
 });
 
@@ -474,6 +488,11 @@ Deno.test("classify() names window and scope, by the event before the text", {
   };
   const bare = "You've hit your limit · resets 6:35pm (UTC)";
   assertEquals(judged("five_hour", bare), ["five_hour", "account"]);
+  assertEquals(judged("seven_day_opus_large", bare), [
+    "seven_day_opus_large",
+    "opus",
+  ]);
+  assertEquals(judged("__proto__", bare), ["__proto__", "account"]);
   assertEquals(judged("overage", bare), ["overage", "account"]);
   assertEquals(judged("seven_day_opus", bare), ["seven_day_opus", "opus"]);
   assertEquals(judged("seven_day_sonnet", "You've hit your weekly limit"), [
@@ -524,6 +543,9 @@ Deno.test(
     check([
       ["", 0, "killed"],
       ["\n", 0, "ok"],
+      ["Usage limit reached", 0, "ok"],
+      [`Task failed: ${SENTENCE}`, 0, "ok"],
+      [`Task failed: ${SENTENCE}`, 1, "limit"],
       ["", 124, "killed"],
       ["", 129, "killed"],
       ["", 130, "killed"],
@@ -578,6 +600,12 @@ Deno.test("classify() judges the end of an output whose front was cut off", {
   const first = (fields: Record<string, unknown>): string =>
     JSON.stringify(fields);
   check([
+    [
+      first({ denials: [{ x: long, y: 1 }, { z: [2, 3] }], ...refused() }),
+      1,
+      "limit",
+      SHOWN,
+    ],
     [
       first({
         type: "result",

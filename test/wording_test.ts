@@ -165,6 +165,7 @@ Deno.test("readMessage() allows hints after a limit, but no other sentence", {
     " before the run ended",
     ", so I added a retry",
     ". I added a test.",
+    ". The admin raised the plan to get more credits.",
     "\n\nThat is all.",
     "\nRun the tests again.",
     "\n`/upgrade` is what I would use",
@@ -237,6 +238,7 @@ Deno.test("readMessage() says nothing about prose, code and warnings", {
   ];
   for (const text of texts) assertEquals(read(text), null, text);
   assertEquals(read("Plan quota exceeded. Renews Dec 4.", false), null);
+  assertEquals(read("The server was overloaded yesterday", false), null);
 });
 
 Deno.test(
@@ -285,6 +287,7 @@ Deno.test(
       "done",
     );
     assertEquals(plainText("a\u200bb\x00c\td"), "abc d");
+    assertEquals(plainText("`You’ve`"), "`You've`");
     assertEquals(stripEscapes("\x9b1mx\x1b7y\x1b"), "xy");
   },
 );
