@@ -1,4 +1,4 @@
-import { join } from "@std/path/join";
+import { resolve } from "@std/path/resolve";
 import type { LaunchAgent } from "../launch_agent.ts";
 
 /** A text that a job runs: its own command, or a script that it names. */
@@ -28,20 +28,22 @@ export function jobTexts(
 ): JobText[] {
   const words = agent.arguments.slice(from);
   const texts = [{ where: "command", text: words.join("\n") }];
-  const paths = words.flatMap((word) =>
-    word.match(/(?:~|\$HOME)?\/[^\s"';&|]+/g) ?? []
-  )
-    .map((path) => path.replace(/^(?:~|\$HOME)(?=\/)/, home ?? ""));
-  if (!words[0]?.startsWith("/") && agent.workingDirectory !== null) {
-    paths.push(
-      ...words.map((word) => join(agent.workingDirectory ?? "/", word)),
-    );
-  }
+  const folder = agent.workingDirectory ?? "/";
+  const paths = words.flatMap((word) => [
+    // A whole word may be a path with blanks, or lie in the job's folder.
+    resolve("/", folder, atHome(word, home)),
+    ...(word.match(/(?:~|\$HOME)?\/[^\s"';&|]+/g) ?? [])
+      .map((path) => atHome(path, home)),
+  ]);
   for (const path of new Set(paths)) {
     const text = scriptText(path);
     if (text !== null) texts.push({ where: path, text });
   }
   return texts;
+}
+
+function atHome(path: string, home = ""): string {
+  return path.replace(/^(?:~|\$HOME)(?=\/)/, () => home);
 }
 
 /** The head of a text file; null for what is none. */

@@ -4,6 +4,7 @@ import { dirname } from "@std/path/dirname";
 import type { JobEntry } from "../books.ts";
 import { type GuardCommand, parseGuardArguments } from "../guard_arguments.ts";
 import { logPaths } from "../launch_agent.ts";
+import { LAUNCHD_PATH } from "../real_claude.ts";
 import { ENV } from "../settings.ts";
 import { reasonOf } from "../state.ts";
 import { withSuggestion } from "../suggestion.ts";
@@ -205,6 +206,15 @@ function checkCalls(
   entry: JobEntry | undefined,
 ): Finding[] {
   if (entry !== undefined && entry.calls > 0) return [];
+  if (entry?.exit === 126 || entry?.exit === 127) {
+    return [
+      wrong(
+        agent.label,
+        `its newest run ended with exit code ${entry.exit}: a command was not found or could not be started`,
+        `see its log; launchd's PATH is ${LAUNCHD_PATH}`,
+      ),
+    ];
+  }
   const trap = callTrap(agent, world.host.env("HOME"), commandAt);
   if (trap !== null) {
     return [wrong(agent.label, trap.text, trap.remedy)];
