@@ -248,8 +248,14 @@ function byStatus(
     : [reading.ending, reading.rule];
 }
 
+/** All that 2.1.332 prints for SIGINT in mid-request, without a newline, and returns 0. */
+const INTERRUPTED = "Execution error";
+
 function ofText(stdout: string, stderr: string, output: CallOutput): Ending {
   const { exit } = output;
+  if (exit === 0 && stdout === INTERRUPTED) {
+    return ended("killed", "exit 0, interrupted", stdout);
+  }
   const printed = stdout.trim() !== "";
   const fromStdout = ofMessage(asMessage(stdout), "stdout", output);
   if (fromStdout !== null && fromStdout.ending !== "failed") return fromStdout;

@@ -542,6 +542,9 @@ Deno.test(
   () => {
     check([
       ["", 0, "killed"],
+      // Interrupted in mid-request; with a newline it is an answer.
+      ["Execution error", 0, "killed"],
+      ["Execution error\n", 0, "ok"],
       ["\n", 0, "ok"],
       ["Usage limit reached", 0, "ok"],
       [`Task failed: ${SENTENCE}`, 0, "ok"],
