@@ -10,12 +10,12 @@ import { join } from "@std/path/join";
 import { resolve } from "@std/path/resolve";
 import { replaceFile } from "../lib/atomic_file.ts";
 import { denoHost } from "../lib/host.ts";
+import { pathEntries } from "../lib/real_claude.ts";
+import { stableInterpreter } from "../lib/setup/interpreter.ts";
 import { ensureFolder, stateFolder } from "../lib/state.ts";
 
 const root = fromFileUrl(new URL("..", import.meta.url));
 const FILES = ["quota_guard.js", "quota_catchup.js"];
-/** Interpreters under these do not survive an upgrade or a clean-up. */
-const PASSING = /\/_npx\/|\/Cellar\/|\/[Cc]aches?\/|\/\.cache\/|\/tmp\//;
 
 const host = denoHost();
 const home = host.env("HOME");
@@ -34,15 +34,16 @@ for (const name of FILES) {
 const state = stateFolder(host.env);
 ensureFolder(state, host);
 console.log(`state folder ${state}`);
-const interpreter = Deno.execPath();
+const interpreter = stableInterpreter(Deno.execPath(), host.env);
 console.log(
-  PASSING.test(interpreter)
-    ? `\nThis deno (${interpreter}) may vanish. Plists need one that stays, such as
-/opt/homebrew/bin/deno or ~/.deno/bin/deno: npm install -g deno@2.9.6`
-    : `interpreter ${interpreter}`,
+  "path" in interpreter
+    ? `interpreter ${interpreter.path}`
+    : `interpreter ${interpreter.problem}`,
 );
+const onPath = pathEntries(host.env).includes(folder);
+const catchup = onPath ? "quota_catchup.js" : join(folder, "quota_catchup.js");
 console.log(`
-Next: put the guard in front of a job in its plist (README, "Two plists to copy"):
-  deno run --no-config --no-remote --no-npm --no-prompt --quiet
-    --allow-read --allow-write=${state} --allow-run --allow-env
-    ${join(folder, "quota_guard.js")} --job LABEL -- COMMAND ...`);
+Next:
+  ${catchup} --wrap --all      put the guard in front of your jobs
+  ${catchup} --install         let launchd start the catch-up
+  ${catchup} --doctor          see whether all is well`);

@@ -12,6 +12,7 @@ import {
 import { agentFiles } from "./find_agents.ts";
 import { type Finding, findingLines, note, ok, wrong } from "./finding.ts";
 import { type Guarded, guardedJobs, isCatchup } from "./guarded.ts";
+import { typed } from "./guard_path.ts";
 import { type Dictionary, parseDictionary } from "./plist_file.ts";
 import { SETUP_EXIT, type SetupWorld } from "./setup_world.ts";
 
@@ -111,7 +112,7 @@ function checkUnguarded(
     note(
       "claude",
       `called without the guard by ${labels.join(", ")}`,
-      `quota_catchup --wrap ${labels.join(" ")}`,
+      `${typed(world, "quota_catchup")} --wrap ${labels.join(" ")}`,
     ),
   ];
 }

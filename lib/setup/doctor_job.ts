@@ -12,6 +12,7 @@ import { UsageError } from "../usage.ts";
 import { callTrap } from "./claude_jobs.ts";
 import { type Finding, note, wrong } from "./finding.ts";
 import type { Guarded } from "./guarded.ts";
+import { typed } from "./guard_path.ts";
 import { passingPlace } from "./interpreter.ts";
 import type { Dictionary } from "./plist_file.ts";
 import { privacyAdvice, privateParts } from "./privacy.ts";
@@ -41,7 +42,7 @@ export function checkJob(
 /** Interpreter and guard are there, and will be. */
 function checkStart(world: SetupWorld, job: Guarded): Finding[] {
   const { label } = job.agent;
-  const rewrap = `quota_catchup --wrap ${label} --reload`;
+  const rewrap = `${typed(world, "quota_catchup")} --wrap ${label} --reload`;
   const script = job.start.at(-1);
   const findings: Finding[] = [];
   for (const path of new Set([job.start[0], script])) {

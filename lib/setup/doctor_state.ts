@@ -12,6 +12,7 @@ import { readBooks, readCircuit, reasonOf } from "../state.ts";
 import { unknownWordings } from "../unknown_log.ts";
 import { CATCHUP_LABEL } from "./catchup_agent.ts";
 import { type Finding, note, ok, wrong } from "./finding.ts";
+import { typed } from "./guard_path.ts";
 import { type Guarded, isCatchup } from "./guarded.ts";
 import type { SetupWorld } from "./setup_world.ts";
 
@@ -188,7 +189,7 @@ async function checkContent(
         note(
           "state",
           "the circuit is held open by hand",
-          "quota_guard --close ends that",
+          `${typed(world, "quota_guard")} --close ends that`,
         ),
       ]
       : []),
@@ -241,7 +242,7 @@ export async function checkCatchup(
       wrong(
         "catch-up",
         `no agent in "${world.agentsFolder}" starts it: nothing is caught up`,
-        "quota_catchup --install",
+        `${typed(world, "quota_catchup")} --install`,
       ),
     ];
   }

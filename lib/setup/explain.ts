@@ -17,6 +17,7 @@ import { readCircuit, reasonOf } from "../state.ts";
 import type { CommandOf } from "./arguments.ts";
 import { booksOf } from "./doctor_state.ts";
 import { agentFiles, findFile } from "./find_agents.ts";
+import { typed } from "./guard_path.ts";
 import { type Guarded, guardedJobs } from "./guarded.ts";
 import { Refusal, SETUP_EXIT, type SetupWorld } from "./setup_world.ts";
 
@@ -78,7 +79,9 @@ async function factsOf(
       ["guard", "not started through it"],
       [
         "next round",
-        `nothing; quota_catchup --wrap ${agent.label} puts it there`,
+        `nothing; ${
+          typed(world, "quota_catchup")
+        } --wrap ${agent.label} puts it there`,
       ],
     );
     return facts;

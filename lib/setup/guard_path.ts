@@ -1,5 +1,6 @@
 import { dirname } from "@std/path/dirname";
 import { join } from "@std/path/join";
+import { pathEntries } from "../real_claude.ts";
 import type { Self } from "../shim.ts";
 import { passingPlace, stableInterpreter } from "./interpreter.ts";
 import { Refusal, type SetupWorld } from "./setup_world.ts";
@@ -28,6 +29,21 @@ export function installedScript(world: SetupWorld, name: ScriptName): Self {
     : dirname(self.script);
   const script = lasting(world, join(folder, `${name}.js`));
   return { interpreter: stable.path, script };
+}
+
+/** What a user types to start a script of the product. */
+export function typed(world: SetupWorld, name: ScriptName): string {
+  const { self, host } = world;
+  const folder = dirname(self.script ?? self.interpreter);
+  const file = self.script === null
+    ? name
+    : name + self.script.slice(self.script.lastIndexOf("."));
+  if (pathEntries(host.env).includes(folder)) return file;
+  const home = host.env("HOME");
+  const path = join(folder, file);
+  return home !== undefined && path.startsWith(`${home}/`)
+    ? `~${path.slice(home.length)}`
+    : path;
 }
 
 function lasting(world: SetupWorld, path: string): string {

@@ -14,7 +14,7 @@ import {
   catchupWords,
 } from "./catchup_agent.ts";
 import { agentFiles } from "./find_agents.ts";
-import { installedScript } from "./guard_path.ts";
+import { installedScript, typed } from "./guard_path.ts";
 import { load, unload } from "./reload.ts";
 import { Refusal, SETUP_EXIT, type SetupWorld } from "./setup_world.ts";
 
@@ -59,7 +59,9 @@ async function installAgent(
   world.tell(
     `${CATCHUP_LABEL}: loaded, a round every ${
       formatDuration(command.interval)
-    }; what it does: "${log}"\n  what it would do now: quota_catchup --dry-run`,
+    }; what it does: "${log}"\n  what it would do now: ${
+      typed(world, "quota_catchup")
+    } --dry-run`,
   );
 }
 

@@ -19,7 +19,7 @@ const PASSING: readonly [RegExp, string][] = [
 export function passingPlace(path: string, env: Host["env"]): string | null {
   const home = env("HOME");
   const rest = home !== undefined && path.startsWith(`${home}/`)
-    ? path.slice(home.length)
+    ? `~${path.slice(home.length)}`
     : path;
   return PASSING.find(([place]) => place.test(rest))?.[1] ?? null;
 }

@@ -3,6 +3,7 @@ import { launchctlStatus } from "../launchctl.ts";
 import { reasonOf } from "../state.ts";
 import { CATCHUP_LABEL, catchupAgentPath } from "./catchup_agent.ts";
 import { agentFiles } from "./find_agents.ts";
+import { typed } from "./guard_path.ts";
 import { unload } from "./reload.ts";
 import { Refusal, SETUP_EXIT, type SetupWorld } from "./setup_world.ts";
 
@@ -20,9 +21,9 @@ export async function uninstall(world: SetupWorld): Promise<number> {
   );
   if (wrapped.length > 0) {
     world.tell(
-      `Still behind the guard: ${
-        wrapped.join(", ")
-      }; quota_catchup --unwrap --all takes it out`,
+      `Still behind the guard: ${wrapped.join(", ")}; ${
+        typed(world, "quota_catchup")
+      } --unwrap --all takes it out`,
     );
   }
   world.tell(`The state stays in "${world.folder}"`);

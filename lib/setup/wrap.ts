@@ -17,7 +17,7 @@ import type { CommandOf } from "./arguments.ts";
 import { sha256, writeBackup } from "./backup.ts";
 import { callsClaude } from "./claude_jobs.ts";
 import { agentFiles, findFile } from "./find_agents.ts";
-import { installedScript } from "./guard_path.ts";
+import { installedScript, typed } from "./guard_path.ts";
 import { difference } from "./difference.ts";
 import { replaceKeeping, sameBytes } from "./plist_file.ts";
 import { privacyAdvice, privateParts } from "./privacy.ts";
@@ -79,7 +79,7 @@ function chosen(
   }
   if (nobody) {
     world.tell(
-      `Say which: quota_catchup --wrap ${
+      `Say which: ${typed(world, "quota_catchup")} --wrap ${
         agents.map(({ label }) => label).join(" ")
       }`,
     );
