@@ -69,6 +69,7 @@ export class Round {
       const kick = kicks.get(job.options.label);
       if (kick === undefined || kick.done) continue;
       const { label } = job.agent;
+      await this.#settle(kick);
       const status = await launchctlStatus(launchctl, label);
       const lives = status.pid !== null ||
         (!isGone(status) && hasStarted({ ...status, runs: kick.runs }, status));
@@ -122,6 +123,15 @@ export class Round {
     const waits = this.#skippedAgain && await isOpen(this.#world, this.#folder);
     if (waits) this.#exit(EXIT.circuitOpen);
     return true;
+  }
+
+  /** Right after a crash it does not show yet whether the kick took. */
+  async #settle(kick: Kick): Promise<void> {
+    const { host, stop } = this.#world;
+    const rest = kick.at + SETTLED_SECONDS - host.now();
+    if (rest > 0) {
+      await pauseOrStop(host, stop, Math.min(rest, SETTLED_SECONDS));
+    }
   }
 
   #tell(words: string): void {
@@ -184,6 +194,7 @@ export class Round {
     const why = skip.reason ?? "quota";
     this.#tell(`${label}: kicked, owed since ${this.#at(skip.ts)} (${why})`);
     const end = await this.#world.kick(label, status, watch);
+    if (end.kind !== "refused") this.#result.kicked++;
     return await this.#close(candidate, record, kick, end);
   }
 
@@ -207,9 +218,6 @@ export class Round {
     }
     const books = look.books(this.#folder);
     const last = books.kicks.get(options.label);
-    if (await this.#hasJustBroken(last, finding.candidate)) {
-      return await this.#stillOwed(first);
-    }
     const { candidate, whyNot, status } = await check(
       this.#world,
       finding.candidate,
@@ -222,21 +230,6 @@ export class Round {
     return first.status !== null && hasStarted(first.status, status)
       ? { whyNot: "launchd has started it meanwhile" }
       : { candidate, status, last };
-  }
-
-  /** Waits until it shows whether a kick that was cut off right now took. */
-  async #hasJustBroken(
-    kick: Kick | undefined,
-    { skip }: Candidate,
-  ): Promise<boolean> {
-    const { host, stop } = this.#world;
-    if (kick === undefined || kick.done || kick.skip_ts !== skip.ts) {
-      return false;
-    }
-    const rest = kick.at + SETTLED_SECONDS - host.now();
-    if (rest <= 0 || stop.aborted) return false;
-    await pauseOrStop(host, stop, Math.min(rest, SETTLED_SECONDS));
-    return true;
   }
 
   /** Writes down how a kick ended. False if the whole round must end. */
@@ -258,7 +251,6 @@ export class Round {
     else if (end.kind !== "unstoppable") await record.close();
     const outcome = outcomeOf(end, await this.#markerSince(job, kick.skip_ts));
     const seconds = Math.round("seconds" in end ? end.seconds : 0);
-    if (end.kind !== "refused") this.#result.kicked++;
     if (outcome.failed) this.#fail();
     this.#skippedAgain ||= outcome.skippedAgain;
     this.#tell(`${label}: ${outcome.words}, ${formatDuration(seconds)}`);

@@ -180,6 +180,7 @@ export class Stage implements Disposable {
 
   /** One round. */
   run(options: Partial<CatchupOptions> = {}): Promise<RoundResult> {
+    this.launchd.settle();
     return run(this.world(), {
       dryRun: false,
       noProbe: false,
