@@ -30,9 +30,9 @@ export function verdictTable(
   const hidden = rows.length - shown.length;
   const summary = `${owed} owed and ready, ${
     agents.filter((agent) => agent.candidate).length - owed
-  } owed and waiting, ${agents.length} LaunchAgents in all${
-    hidden > 0 ? " (--all shows them)" : ""
-  }`;
+  } owed and waiting, ${agents.length} LaunchAgent${
+    agents.length === 1 ? "" : "s"
+  } in all${hidden > 0 ? " (--all shows them)" : ""}`;
   if (shown.length === 0) return [summary];
   const cells = shown.map(({ agent, finding }) =>
     [

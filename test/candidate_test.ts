@@ -343,7 +343,7 @@ Deno.test({
   name:
     "findCandidates() cannot tell where a log may not be read, and says which",
   permissions: { read: false, write: true, env: true },
-  fn() {
+  fn(): void {
     const path = "/logs of somebody/err";
     const error = assertThrows(
       () => newestOutcome([path], "me", emptyBooks(), NOON),
