@@ -9,6 +9,7 @@ import {
   sweepLeftovers,
 } from "./batch_folder.ts";
 import type { Batch } from "./batch_arguments.ts";
+import { itemRunner } from "./batch_item.ts";
 import { clashOf, itemName, parseItems } from "./batch_items.ts";
 import { batchExit, summaryLine } from "./batch_plan.ts";
 import { orderItems, worstCost } from "./batch_record.ts";
@@ -102,7 +103,7 @@ async function runItems(
     command,
     dir,
     options: batch,
-    label: guard.host.env(ENV.job) ?? "batch",
+    startRun: itemRunner(guard, guard.host.env(ENV.job) ?? "batch"),
     outerRun: outerRunOf(guard),
   };
   const queue = orderItems(items, readDone(dir), readFailed(dir));

@@ -12,10 +12,18 @@ import { circuitStatus } from "./circuit.ts";
 import { claimItem } from "./claim.ts";
 import { commitPart, PartError } from "./commit.ts";
 import { circuitNow, type Guard, say } from "./guard.ts";
-import { addCall, endRun, readRun } from "./run_file.ts";
-import { prepareRun, runEnvironment, type Watch } from "./run_job.ts";
+import { addCall, endRun, readRun, startRun } from "./run_file.ts";
+import { prepareRun, runEnvironment } from "./run_job.ts";
+import { ENV } from "./settings.ts";
 import { reasonOf } from "./state.ts";
 import type { CallRecord } from "./tally.ts";
+
+/** A run of the guard's: its calls are counted by its id. */
+interface GuardRun {
+  /** Null if they are not. */
+  id: string | null;
+  env: Record<string, string>;
+}
 
 /** What the items of a batch share. */
 export interface BatchWork {
@@ -24,10 +32,35 @@ export interface BatchWork {
   /** Absolute path of the folder of the results. */
   dir: string;
   options: Pick<Batch, "stdout" | "attempts" | "endsWith">;
-  /** Name that the calls go by. */
-  label: string;
+  /** Starts the guard's run of an item. */
+  startRun: (probe: boolean) => GuardRun;
   /** Run of the job that the batch is the command of: its calls count there too. */
   outerRun: string | null;
+}
+
+/**
+ * Starts the guard's run of an item. Shim and environment are the same for all
+ * of a batch; to find them anew takes longer than all else.
+ *
+ * @param label Name that the calls go by
+ */
+export function itemRunner(guard: Guard, label: string): BatchWork["startRun"] {
+  let shared: Record<string, string> | null = null;
+  return (probe) => {
+    try {
+      if (guard.folder !== null && shared !== null) {
+        const id = startRun(guard.folder, guard.host, probe);
+        const own = { [ENV.run]: id, [ENV.probe]: probe ? "1" : "" };
+        return { id, env: { ...shared, ...own } };
+      }
+    } catch {
+      // What follows says what is wrong, and goes without.
+    }
+    const watch = prepareRun(guard, probe);
+    const env = runEnvironment(guard, label, watch, probe);
+    if (watch.shim !== null) shared = env;
+    return { id: watch.id, env };
+  };
 }
 
 /** Passes a call on to the run of the job around the batch: what that job is owed goes by its calls. */
@@ -63,8 +96,7 @@ class ItemRun implements Disposable {
   readonly #work: BatchWork;
   readonly #item: string;
   readonly #paths: ItemPaths;
-  readonly #watch: Watch;
-  readonly #probe: boolean;
+  readonly #run: GuardRun;
   #calls: CallRecord[] = [];
 
   constructor(
@@ -76,8 +108,7 @@ class ItemRun implements Disposable {
     this.#work = work;
     this.#item = item;
     this.#paths = paths;
-    this.#probe = probe;
-    this.#watch = prepareRun(work.guard, probe);
+    this.#run = work.startRun(probe);
   }
 
   /** Tries until it is committed or there is no point in another try. */
@@ -106,7 +137,7 @@ class ItemRun implements Disposable {
     | { kind: "limit" }
     | { kind: "stopped" | "crashed"; why: string }
   > {
-    const { guard, dir, options, label } = this.#work;
+    const { guard, dir, options } = this.#work;
     const part = partPath(dir, this.#paths.name);
     try {
       const end = await runInherited(
@@ -115,7 +146,7 @@ class ItemRun implements Disposable {
         {
           stdin: "null",
           env: {
-            ...runEnvironment(guard, label, this.#watch, this.#probe),
+            ...this.#run.env,
             QUOTA_ITEM: this.#item,
             QUOTA_PART: part,
             QUOTA_OUT: this.#paths.out,
@@ -152,7 +183,7 @@ class ItemRun implements Disposable {
   /** The calls since the last look. */
   #newCalls(): CallRecord[] {
     const { guard } = this.#work;
-    const { id } = this.#watch;
+    const { id } = this.#run;
     if (guard.folder === null || id === null) return [];
     const all = readRun(guard.folder, id)?.calls ?? [];
     const calls = all.slice(this.#calls.length);
@@ -180,7 +211,7 @@ class ItemRun implements Disposable {
 
   [Symbol.dispose](): void {
     const { folder } = this.#work.guard;
-    const { id } = this.#watch;
+    const { id } = this.#run;
     if (folder !== null && id !== null) endRun(folder, id);
   }
 }
