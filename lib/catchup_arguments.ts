@@ -1,4 +1,5 @@
 import { readFlags } from "./flags.ts";
+import { SETUP_MODES } from "./setup/setup_mode.ts";
 import { UsageError } from "./usage.ts";
 
 /** What the catch-up is asked to do. */
@@ -23,7 +24,16 @@ export type CatchupCommand =
   };
 
 const FLAGS = {
-  boolean: ["dry-run", "all", "json", "no-probe", "help", "version"],
+  boolean: [
+    "dry-run",
+    "all",
+    "json",
+    "no-probe",
+    "help",
+    "version",
+    // Read elsewhere; here so that a mistyped one is told.
+    ...SETUP_MODES,
+  ],
   string: ["agents", "timeout", "grace", "window"],
 };
 /** A skip that lies farther back is no news. */

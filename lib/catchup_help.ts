@@ -14,6 +14,10 @@ export const CATCHUP_HELP =
   --grace D     between SIGTERM and SIGKILL (30s)
   --no-probe    start without asking claude first whether it answers
 
+  Setting up, each with a --help of its own: --wrap and --unwrap put the guard in
+  front of jobs, --install and --uninstall do it for the catch-up itself, --doctor
+  looks whether all is well, --explain LABEL says why a job is or is not owed.
+
 A job is owed if it is started through quota_guard, its newest marker is a skip of
 today, and a slot of its StartCalendarInterval has passed today. With nothing owed
 nothing is spent. Exit codes: 0 done or nothing to do, 1 a job failed or could not

@@ -381,7 +381,10 @@ Deno.test("--wrap --all asks about calendar jobs that call claude", async () => 
   });
   stage.agent("d", { ProgramArguments: ["claude", "-p"], StartInterval: 60 });
   const nobody = await stage.run("--wrap", "--all");
-  assertMatch(nobody.text, /\n {2}a\n {2}b\nSay which: quota_catchup.js --wrap a b$/);
+  assertMatch(
+    nobody.text,
+    /\n {2}a\n {2}b\nSay which: quota_catchup.js --wrap a b$/,
+  );
   stage.answers.push(true, false);
   assertEquals((await stage.run("--wrap", "--all")).code, 0);
   assertMatch(Deno.readTextFileSync(yes), /quota_guard/);

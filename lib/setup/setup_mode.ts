@@ -7,7 +7,8 @@ export type SetupMode =
   | "doctor"
   | "explain";
 
-const MODES: readonly SetupMode[] = [
+/** In the order of the help. */
+export const SETUP_MODES: readonly SetupMode[] = [
   "wrap",
   "unwrap",
   "install",
@@ -18,5 +19,7 @@ const MODES: readonly SetupMode[] = [
 
 /** The mode of setting up that arguments ask for; null for a round. */
 export function setupMode(args: readonly string[]): SetupMode | null {
-  return MODES.find((mode) => args.includes(`--${mode}`)) ?? null;
+  return SETUP_MODES.find((mode) =>
+    args.some((arg) => arg === `--${mode}` || arg.startsWith(`--${mode}=`))
+  ) ?? null;
 }
