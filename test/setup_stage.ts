@@ -2,7 +2,7 @@
 import { dirname } from "@std/path/dirname";
 import { join } from "@std/path/join";
 import type { Launchctl } from "../lib/launchctl.ts";
-import { type CommandOf, parseSetupArguments } from "../lib/setup/arguments.ts";
+import { parseSetupArguments } from "../lib/setup/arguments.ts";
 import { setUp } from "../lib/setup/setup.ts";
 import { setupMode } from "../lib/setup/setup_mode.ts";
 import type { SetupWorld } from "../lib/setup/setup_world.ts";
@@ -36,6 +36,8 @@ export class Stage implements Disposable {
   /** Takes the place of plutil. */
   convert: SetupWorld["convert"] = () => Promise.resolve(null);
   launchctl: Launchctl | null = null;
+  /** What runs the catch-up. */
+  interpreter = this.deno;
   uid: number | null = Deno.uid();
 
   constructor() {
@@ -102,7 +104,7 @@ export class Stage implements Disposable {
       folder,
       policy,
       self: {
-        interpreter: this.deno,
+        interpreter: this.interpreter,
         script: join(this.bin, "quota_catchup.js"),
       },
       uid: this.uid,
@@ -130,11 +132,4 @@ export class Stage implements Disposable {
   [Symbol.dispose](): void {
     Deno.removeSync(this.home, { recursive: true });
   }
-}
-
-/** The command of a mode from its arguments. */
-export function wrapCommandOf(...args: string[]): CommandOf<"wrap"> {
-  const command = parseSetupArguments("wrap", ["--wrap", ...args]);
-  if (command.mode !== "wrap") throw new Error("This is no --wrap");
-  return command;
 }
