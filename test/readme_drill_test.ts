@@ -1,135 +1,18 @@
 /** What the README says to copy and to type, copied and typed. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { dirname } from "@std/path/dirname";
 import { join } from "@std/path/join";
-import { noonZone } from "./daytime.ts";
+import { parseLaunchAgent } from "../lib/launch_agent.ts";
+import { CATCHUP_LABEL } from "../lib/setup/catchup_agent.ts";
 import { executable, textOf } from "./files.ts";
-import { type Finished, Home, until } from "./harness.ts";
+import { until } from "./harness.ts";
+import {
+  ReadersHome,
+  readersPlists,
+  unguarded,
+  withPath,
+  ZSH,
+} from "./readers_home.ts";
 import { block, blocks, plists, section } from "./readme.ts";
-import { root } from "./script.ts";
-
-const ZSH = ["/bin/zsh", "/usr/bin/zsh"].find((path) => textOf(path) !== "");
-
-/** A home that has followed the README's section "Install". */
-class ReadersHome extends Home {
-  readonly zone = noonZone(Date.now() / 1000);
-  /** Where the state is when nothing says otherwise. */
-  readonly ownState = join(this.path, ".local", "state", "claude-quota");
-  /** Where the official installer puts it. */
-  readonly deno = join(this.path, ".deno", "bin", "deno");
-
-  constructor() {
-    super();
-    Deno.mkdirSync(dirname(this.deno), { recursive: true });
-    Deno.symlinkSync(Deno.execPath(), this.deno);
-    executable(
-      join(this.bin, "caffeinate"),
-      '[ "$1" = -i ] && shift && exec "$@"',
-    );
-    // launchd knows its user's home and zone, whoever asks it to start a job.
-    const launchctl = join(this.bin, "launchctl");
-    executable(
-      launchctl,
-      `export HOME='${this.path}' TZ='${this.zone}'\n${textOf(launchctl)}`,
-    );
-    Deno.mkdirSync(join(this.path, "jobs"));
-    const [script = ""] = blocks("sh", section("## Two plists to copy"));
-    Deno.writeTextFileSync(join(this.path, "jobs", "post.sh"), script, {
-      mode: 0o755,
-    });
-  }
-
-  /** Types a line into a terminal. */
-  type(line: string, env: Record<string, string> = {}): Promise<Finished> {
-    return this.run(["/bin/sh", "-c", line], {
-      env: {
-        CLAUDE_QUOTA_DIR: null,
-        PATH: `${this.bin}:${dirname(this.deno)}:/usr/bin:/bin`,
-        TZ: this.zone,
-        ...env,
-      },
-    });
-  }
-
-  async typeWell(line: string): Promise<string> {
-    const { code, stdout, stderr } = await this.type(line);
-    assertEquals(code, 0, `${line}: ${stdout}${stderr}`);
-    return stdout + stderr;
-  }
-
-  /** What `deno task install` does once the bundles are made. */
-  async install(): Promise<void> {
-    this.words("quota_guard", { kind: "bundle" });
-    this.words("quota_catchup", { kind: "bundle" });
-    const done = await this.run(
-      [Deno.execPath(), "run", "-A", "--quiet", "tools/install.ts"],
-      { cwd: root, env: { CLAUDE_QUOTA_DIR: null } },
-    );
-    assertEquals(done.code, 0, done.stderr);
-    assertMatch(done.stdout, /quota_guard\.js[\s\S]*quota_catchup\.js/);
-  }
-
-  /** Saves a plist of the README, with the programs of this home in it. */
-  save(label: string, text: string): void {
-    const here = text
-      .replaceAll("/opt/homebrew/bin/deno", "/Users/me/.deno/bin/deno")
-      .replaceAll("/usr/bin/caffeinate", "/Users/me/.local/bin/caffeinate")
-      .replaceAll("/bin/launchctl", "/Users/me/.local/bin/launchctl")
-      .replaceAll("/bin/zsh", ZSH ?? "/bin/zsh");
-    Deno.writeTextFileSync(join(this.agents, `${label}.plist`), here);
-  }
-
-  /** Saves and loads the plists as the README says. */
-  async load(texts: Map<string, string>): Promise<void> {
-    for (const [label, text] of texts) this.save(label, text);
-    const [paths = "", load = ""] = blocks("sh", section("## Load them"));
-    await this.typeWell(paths.trim());
-    for (const line of load.trim().split("\n")) await this.typeWell(line);
-  }
-
-  logOf(label: string): string {
-    return textOf(join(this.logs, `${label}.log`));
-  }
-
-  /** Starts a job as launchd does at its slot; what it leaves in its log. */
-  async slot(label: string): Promise<string> {
-    const before = this.logOf(label).length;
-    await this.typeWell(`launchctl kickstart gui/$(id -u)/${label}`);
-    const marker = new RegExp(`^CLAUDE_QUOTA_JOB_(?:SKIPPED|RAN) .*\\n`, "m");
-    return await until(() => {
-      const log = this.logOf(label).slice(before);
-      return marker.test(log) && log;
-    }, `${label} has left its marker`);
-  }
-
-  /** Lets the catch-up's own agent make its round. */
-  async round(): Promise<string> {
-    const label = "com.me.quota-catchup";
-    const before = this.logOf(label).length;
-    await this.typeWell(`launchctl kickstart gui/$(id -u)/${label}`);
-    await until(async () => {
-      const print = `launchctl print gui/$(id -u)/${label}`;
-      return /^\tlast exit code = \d/m.test(await this.typeWell(print));
-    }, "the catch-up has ended");
-    return this.logOf(label).slice(before);
-  }
-}
-
-/** The catch-up's agent finds the stand-in for launchctl by its PATH. */
-function withPath(text: string): string {
-  return text.replace(
-    /<\/dict>\n<\/plist>/,
-    "<key>EnvironmentVariables</key><dict><key>PATH</key>" +
-      "<string>/Users/me/.local/bin:/usr/bin:/bin</string></dict>$&",
-  );
-}
-
-function readersPlists(): Map<string, string> {
-  return new Map([...plists()].map(([label, text]) => [
-    label,
-    label === "com.me.quota-catchup" ? withPath(text) : text,
-  ]));
-}
 
 Deno.test("README's plists live through a limit with the permissions they name", async () => {
   await using home = new ReadersHome();
@@ -156,11 +39,12 @@ Deno.test("README's plists live through a limit with the permissions they name",
   assertEquals(home.claude.calls().length, 3);
   assertEquals(textOf(join(home.path, "jobs", "posted.md")), "hello\n");
   assertEquals(textOf(join(home.path, "nightly.md")), "hello\n");
-  for (const label of plists().keys()) {
-    assert(!/NotCapable|requires|not watched/i.test(home.logOf(label)), label);
+  for (const { name } of Deno.readDirSync(home.logs)) {
+    const log = textOf(join(home.logs, name));
+    assert(!/NotCapable|requires|not watched/i.test(log), log);
   }
   assert(textOf(join(home.ownState, "jobs.json")).includes("com.me.post"));
-  const [, , again = ""] = blocks("sh", section("## Load them"));
+  const [, , again = ""] = blocks("sh", section("### Load them"));
   for (const line of again.trim().split("\n")) await home.typeWell(line);
   assertEquals(await home.round(), "");
 });
@@ -199,6 +83,64 @@ Deno.test("README's fire drill shows what it promises", async () => {
   }
   assertMatch(seen, /com\.me\.nightly +daily 03:30 +kick +skipped/);
   assertMatch(seen, /com\.me\.nightly: ran, exit 0/);
+});
+
+Deno.test("README's set-up makes its plists, and taking it out leaves no trace", async () => {
+  await using home = new ReadersHome();
+  await home.install();
+  const jobs = new Map(
+    ["com.me.post", "com.me.nightly"].map((
+      label,
+    ) => [label, unguarded(plists().get(label) ?? "")]),
+  );
+  for (const [label, text] of jobs) {
+    home.save(label, text.replaceAll("/Users/me", home.path));
+  }
+  const before = [...jobs.keys()].map((label) => home.textOfAgent(label));
+  for (const label of jobs.keys()) {
+    await home.typeWell(
+      `launchctl bootstrap gui/$(id -u) ~/Library/LaunchAgents/${label}.plist`,
+    );
+  }
+  const [setUp = "", takeOut = ""] = blocks("sh", section("## Set up"));
+  const [enter = "", all = "", ...lines] = setUp.trim().split("\n");
+  // Nobody is there to be asked: it names what to say instead.
+  const asked = await home.typeWell(`${enter} && ${all}`);
+  assertMatch(asked, /--wrap com\.me\.nightly com\.me\.post/);
+  for (const line of ["--wrap com.me.nightly --reload", ...lines]) {
+    const words = line.startsWith("--") ? `./quota_catchup.js ${line}` : line;
+    await home.typeWell(`${enter} && ${words}`);
+  }
+  for (const label of jobs.keys()) {
+    const read = (text: string): Promise<{ arguments: string[] }> =>
+      parseLaunchAgent(label, new TextEncoder().encode(text));
+    const made = await read(home.textOfAgent(label));
+    const shown = await read(
+      (plists().get(label) ?? "").replaceAll("/Users/me", home.path),
+    );
+    assertEquals(made.arguments.slice(1), shown.arguments.slice(1));
+  }
+  const own = join(home.agents, `${CATCHUP_LABEL}.plist`);
+  Deno.writeTextFileSync(
+    own,
+    withPath(textOf(own)).replaceAll("/Users/me", home.path),
+  );
+  await home.typeWell(
+    `launchctl bootout gui/$(id -u)/${CATCHUP_LABEL}; ` +
+      `launchctl bootstrap gui/$(id -u) '${own}'`,
+  );
+  home.claude.script("limit");
+  assertMatch(await home.slot("com.me.nightly"), /_SKIPPED .*quota-during-run/);
+  await home.typeWell("~/.local/bin/quota_guard.js --close");
+  home.claude.script("ok");
+  assertMatch(await home.round(), /com\.me\.nightly: ran, exit 0/);
+  const [, ...out] = takeOut.trim().split("\n");
+  for (const line of out) await home.typeWell(`${enter} && ${line}`);
+  assertEquals(
+    [...jobs.keys()].map((label) => home.textOfAgent(label)),
+    before,
+  );
+  assertEquals([...Deno.readDirSync(home.agents)].length, jobs.size);
 });
 
 /** The nightly job with another command behind its dashes. */
@@ -263,9 +205,9 @@ Deno.test("README's second account has a circuit of its own, and one catch-up se
     nightly.replace(folder, `${folder}-work`)
       .replace(/<\/dict>\n<\/plist>/, `${environment}$&`),
   );
-  const catchup = agents.get("com.me.quota-catchup") ?? "";
+  const catchup = agents.get(CATCHUP_LABEL) ?? "";
   agents.set(
-    "com.me.quota-catchup",
+    CATCHUP_LABEL,
     catchup.replace(folder, `${folder},${folder}-work`),
   );
   await home.load(agents);

@@ -9,6 +9,10 @@ import {
   isGuarded,
   parseLaunchAgent,
 } from "../lib/launch_agent.ts";
+import { CATCHUP_LABEL } from "../lib/setup/catchup_agent.ts";
+import { parseSetupArguments } from "../lib/setup/arguments.ts";
+import { SETUP_HELP } from "../lib/setup/help.ts";
+import { setupMode } from "../lib/setup/setup_mode.ts";
 import { shellWords } from "../lib/shell_words.ts";
 import { guardCommand } from "../lib/shim.ts";
 import { type PlistDict, readPlistXml } from "./plist_xml.ts";
@@ -20,12 +24,10 @@ import {
   section,
   tableNames,
 } from "./readme.ts";
-import { root, type Script } from "./script.ts";
+import { root } from "./script.ts";
 
-const HELP: Record<Script, string> = {
-  quota_guard: GUARD_HELP,
-  quota_catchup: CATCHUP_HELP,
-};
+/** Every command takes these two, and not every help says so of itself. */
+const STANDING = ["--help", "--version"];
 
 function sorted(names: Iterable<string>): string[] {
   return [...new Set(names)].sort();
@@ -50,24 +52,37 @@ function namesInCode(pattern: RegExp): string[] {
   return matches([...sources(), ...entries].join("\n"), pattern);
 }
 
-for (const script of ["quota_guard", "quota_catchup"] as const) {
-  Deno.test(`README lists exactly the flags of ${script} --help`, () => {
-    const listed = tableNames(`### Flags of ${script}`)
-      .map((name) => name.split(" ")[0] ?? "");
-    const own = script === "quota_guard"
-      ? [...listed, ...tableNames("## Budget stops and batches")]
-      : listed;
-    // Every command takes these two, and no help says so of itself.
-    const standing = ["--help", "--version"];
-    // Not those that a help shows for claude to have.
-    const shown = matches(HELP[script], /(?<![\w-])--[a-z][a-z-]*/g)
-      .filter((flag) => !["--max-budget-usd"].includes(flag));
-    assertEquals(
-      sorted(own.map((name) => name.split(" ")[0] ?? "")),
-      sorted([...shown, ...standing]),
-    );
-  });
+const FLAG = /(?<![\w-])--[a-z][a-z-]*/g;
+
+/** The flags in the first columns of the tables below headings. */
+function flagsBelow(...headings: string[]): string[] {
+  return matches(headings.flatMap(tableNames).join(" "), FLAG);
 }
+
+Deno.test("README lists exactly the flags of quota_guard --help", () => {
+  // claude's own, which the batch has words about.
+  const shown = matches(GUARD_HELP, FLAG)
+    .filter((flag) => flag !== "--max-budget-usd");
+  assertEquals(
+    flagsBelow("### Flags of quota_guard", "## Budget stops and batches"),
+    sorted([...shown, ...STANDING]),
+  );
+});
+
+Deno.test("README lists exactly the flags of quota_catchup --help and its modes", () => {
+  const setup = Object.values(SETUP_HELP).join("\n");
+  assertEquals(
+    flagsBelow(
+      "### Flags of quota_catchup",
+      "### Flags of quota_catchup for setting up",
+    ),
+    matches([CATCHUP_HELP, setup, ...STANDING].join(" "), FLAG),
+  );
+  assertEquals(
+    flagsBelow("### Flags of quota_catchup for setting up"),
+    matches(setup, FLAG),
+  );
+});
 
 Deno.test("README names every environment variable, and no other", () => {
   // In quotes, or after a dollar sign or in backquotes in a help or message.
@@ -119,7 +134,7 @@ Deno.test("README's plists read the same by two readers", async () => {
   assertEquals([...found.keys()], [
     "com.me.post",
     "com.me.nightly",
-    "com.me.quota-catchup",
+    CATCHUP_LABEL,
   ]);
   for (const [label, text] of found) {
     const path = `${label}.plist`;
@@ -130,9 +145,10 @@ Deno.test("README's plists read the same by two readers", async () => {
     assertEquals(agent.label, other.Label);
     assertEquals(agent.arguments, other.ProgramArguments);
     assertEquals(agent.calendar, other.StartCalendarInterval);
-    assertEquals(agent.stderrPath, `/Users/me/Library/Logs/${label}.log`);
+    const guarded = label !== CATCHUP_LABEL;
+    const log = guarded ? label : "claude-quota-catchup";
+    assertEquals(agent.stderrPath, `/Users/me/Library/Logs/${log}.log`);
     assertEquals(agent.stderrPath, agent.stdoutPath);
-    const guarded = label !== "com.me.quota-catchup";
     assertEquals(isGuarded(agent), guarded);
     if (!guarded) continue;
     const options = guardOptions(agent);
@@ -169,7 +185,11 @@ Deno.test("README's shell lines call the scripts in a way they take", () => {
     const args = words.slice(at + 1);
     if (words[at]?.endsWith("guard.js")) {
       assert(parseGuardArguments(args).mode !== "claude", line);
-    } else parseCatchupArguments(args);
+      continue;
+    }
+    const mode = setupMode(args);
+    if (mode === null) parseCatchupArguments(args);
+    else parseSetupArguments(mode, args);
   }
   assert(seen >= 7, `${seen} lines seen`);
 });
