@@ -155,6 +155,7 @@ Deno.test(
       ["--job mail --prioritty -- a", "did you mean --priority?"],
       ["--job mail --expires tomorrow -- a", '"tomorrow"'],
       ["--job mail --timeout 0 -- a", "above zero"],
+      ["--job mail --timeout 25d -- a", "at most 24d"],
       ["--job mail --skip-exit 256 -- a", "from 0 to 255"],
       ["--job mail --skip-exit=-1 -- a", '"-1"'],
       ["--job mail --skip-exit 1.5 -- a", '"1.5"'],

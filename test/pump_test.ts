@@ -158,6 +158,30 @@ Deno.test(
 );
 
 Deno.test(
+  "pump() loses nothing to a reader that stalls for long after the writer's end",
+  pure,
+  async () => {
+    const chunks = Array.from({ length: 5 }, () => new Uint8Array(1_000_000));
+    let bytes = 0;
+    const slow: Sink = {
+      async write(chunk): Promise<number> {
+        if (bytes === 0) {
+          await new Promise((resolve) => setTimeout(resolve, 100));
+        }
+        bytes += chunk.length;
+        return chunk.length;
+      },
+    };
+    await pump(streamOf(chunks), slow, {
+      seen: () => {},
+      ended: Promise.resolve(),
+      quietSeconds: 0.01,
+    });
+    assertEquals(bytes, 5_000_000);
+  },
+);
+
+Deno.test(
   "pump() ends, and cancels the source, when the reader has gone",
   pure,
   async () => {
