@@ -1,6 +1,7 @@
 import { dollars, type ItemEnd, type Standing } from "./batch_plan.ts";
 import { formatDuration } from "./duration.ts";
 import { STOP_REMEDY } from "./progress_gate.ts";
+import { printable } from "./terminal.ts";
 
 const BAR_CELLS = 20;
 const GREEN = "\x1b[32m";
@@ -12,7 +13,7 @@ export function itemLine(
   end: ItemEnd,
   { done, total }: Standing,
 ): string | null {
-  const name = JSON.stringify(item);
+  const name = printable(JSON.stringify(item));
   switch (end.kind) {
     case "committed": {
       const { attempts, cost_usd: cost } = end.marker;
@@ -40,12 +41,10 @@ export function itemLine(
  * The progress line for a terminal: bar, rate, time left.
  *
  * @param elapsed Seconds since the batch began
- * @param columns Width of the terminal
  */
 export function barLine(
   { done, total, failed, committed, cost }: Standing,
   elapsed: number,
-  columns: number,
   color: boolean,
 ): string {
   const filled = total === 0 ? BAR_CELLS : Math.floor(BAR_CELLS * done / total);
@@ -59,6 +58,6 @@ export function barLine(
     words.push(`${formatDuration(left)} left`);
   }
   if (cost !== null) words.push(dollars(cost));
-  const text = words.join(" · ").slice(0, Math.max(0, columns - BAR_CELLS - 2));
-  return `${color ? GREEN + full + PLAIN : full}${empty} ${text}`;
+  const bar = (color ? GREEN + full + PLAIN : full) + empty;
+  return `${bar} ${words.join(" · ")}`;
 }

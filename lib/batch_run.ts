@@ -10,14 +10,12 @@ import {
 import { barLine, itemLine } from "./batch_report.ts";
 import { circuitStatus } from "./circuit.ts";
 import { circuitNow, refusalOf, say } from "./guard.ts";
-import { writeStderr } from "./host.ts";
 import { circuitOpenMarker } from "./marker.ts";
 import { readRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
 import { reasonOf } from "./state.ts";
 import { metLimit } from "./tally.ts";
-
-const CLEAR_LINE = "\r\x1b[K";
+import { ProgressLine } from "./terminal.ts";
 
 /** A batch under way: who works on what, and when it is over. */
 export class BatchRun {
@@ -25,6 +23,7 @@ export class BatchRun {
   readonly #batch: Batch;
   readonly #paths: ReadonlyMap<string, ItemPaths>;
   readonly #onTerminal = Deno.stderr.isTerminal();
+  readonly #bar = new ProgressLine(Deno.stderr);
   readonly #started: number;
   #queue: string[];
   /** What another batch has claimed. */
@@ -57,7 +56,7 @@ export class BatchRun {
     this.#queue = this.#elsewhere.splice(0);
     await this.#seeToQueue();
     for (const item of this.#elsewhere) this.#say(item, { kind: "elsewhere" });
-    if (this.#onTerminal) writeStderr(CLEAR_LINE);
+    this.#bar.show(null);
   }
 
   /** One item at a time finds out whether the limit is over, if the job around the batch may. */
@@ -110,7 +109,8 @@ export class BatchRun {
     this.standing = { ...this.standing, stop: "limit" };
     const { guard } = this.#work;
     const refusal = refusalOf(await circuitNow(guard), guard.host.now());
-    this.#line(circuitOpenMarker(refusal));
+    this.#bar.show(null);
+    guard.host.say(circuitOpenMarker(refusal));
     noteInOuterRun(this.#work, { met: "refused", owedFrom: null, cost: null });
   }
 
@@ -142,32 +142,16 @@ export class BatchRun {
     const line = itemLine(item, end, this.standing);
     // On a terminal the bar says what went well.
     if (line !== null && !(this.#onTerminal && end.kind === "committed")) {
-      if (this.#onTerminal) writeStderr(CLEAR_LINE);
+      this.#bar.show(null);
       say(this.#work.guard, line);
     }
     this.#showBar();
   }
 
-  #line(text: string): void {
-    if (this.#onTerminal) writeStderr(CLEAR_LINE);
-    this.#work.guard.host.say(text);
-  }
-
   #showBar(): void {
-    if (!this.#onTerminal) return;
     const { host } = this.#work.guard;
     const elapsed = host.monotonic() - this.#started;
     const color = host.env("NO_COLOR") === undefined;
-    writeStderr(
-      CLEAR_LINE + barLine(this.standing, elapsed, columns(), color),
-    );
-  }
-}
-
-function columns(): number {
-  try {
-    return Deno.consoleSize().columns;
-  } catch {
-    return 80;
+    this.#bar.show(barLine(this.standing, elapsed, color));
   }
 }

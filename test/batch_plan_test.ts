@@ -207,8 +207,8 @@ Deno.test(
 Deno.test("itemLine() quotes the item and says what would help", pure, () => {
   const standing = after([committed]);
   assertEquals(
-    itemLine("a\x1b[2J", committed, standing),
-    '2/10 "a\\u001b[2J": done, $0.25',
+    itemLine("a\x1b[2J\x9b", committed, standing),
+    '2/10 "a\\u001b[2J\ufffd": done, $0.25',
   );
   assertEquals(
     itemLine("a", failed, standing),
@@ -220,19 +220,18 @@ Deno.test("itemLine() quotes the item and says what would help", pure, () => {
   );
 });
 
-Deno.test("barLine() shows rate and time left, within the width", pure, () => {
+Deno.test("barLine() shows rate and time left", pure, () => {
   const standing = { ...after([committed, failed]), total: 8, done: 4 };
   assertEquals(
-    barLine(standing, 30, 80, false),
+    barLine(standing, 30, false),
     "██████████░░░░░░░░░░ 4/8 · 1 failed · 2.0 a minute · 1 min 30 s left · $0.75",
   );
   assertEquals(
-    barLine(newStanding(3, 0), 0, 80, false),
+    barLine(newStanding(3, 0), 0, false),
     "░░░░░░░░░░░░░░░░░░░░ 0/3",
   );
-  assertEquals(barLine(standing, 30, 30, false).length, 29);
   assertEquals(
-    barLine(newStanding(0, 0), 0, 80, true),
+    barLine(newStanding(0, 0), 0, true),
     "\x1b[32m████████████████████\x1b[39m 0/0",
   );
 });

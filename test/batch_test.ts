@@ -545,6 +545,19 @@ Deno.test("--batch --verify names every fault", async () => {
   ]);
 });
 
+Deno.test("--batch needs to write nothing but state and results, as a bundle", async () => {
+  await using home = new BatchHome().items("a", "b");
+  const words = home.words("quota_guard", { kind: "bundle" }).map((word) =>
+    word === "--allow-write" ? `${word}=${home.state},${home.out}` : word
+  );
+  const flags = ["--batch", home.list, "--into", home.out];
+  const worker = home.worker('claude -p x > "$QUOTA_PART"');
+  const run = await home.run([...words, ...flags, "--", worker]);
+  assertEquals(run.code, 0, run.stderr);
+  const verify = await home.run([...words, ...flags, "--verify"]);
+  assertEquals(verify.stdout, "OK\n");
+});
+
 Deno.test("--batch without a state folder runs, unwatched", async () => {
   await using home = new BatchHome().items("a");
   const run = await home.batch([], [home.worker(writes)], {
