@@ -39,6 +39,8 @@ export class Stage implements Disposable {
   /** What runs the catch-up. */
   interpreter = this.deno;
   uid: number | null = Deno.uid();
+  /** The state folder of this terminal. */
+  folder = this.state;
 
   constructor() {
     Deno.mkdirSync(this.agents, { recursive: true });
@@ -94,7 +96,7 @@ export class Stage implements Disposable {
 
   /** The world of this home; what it tells goes to `lines`. */
   world(lines: string[]): SetupWorld {
-    const { host, launchctl, state: folder, agents: agentsFolder } = this;
+    const { host, launchctl, folder, agents: agentsFolder } = this;
     const policy = { probeInterval: 1800, cooldown: 21_600 };
     const tell = (text: string): void => void lines.push(text);
     return {

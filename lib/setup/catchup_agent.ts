@@ -13,6 +13,9 @@ export const CATCHUP_LABEL = "local.claude-quota.catchup";
 /** Keeps the Mac awake while a round is at work; macOS only. */
 const CAFFEINATE = "/usr/bin/caffeinate";
 
+/** For what a stopped job leaves behind. */
+const GROUP_TOOLS = ["/bin/ps", "/bin/kill"];
+
 /** The catch-up's own property list. */
 export function catchupAgentPath(world: SetupWorld): string {
   return join(world.agentsFolder, `${CATCHUP_LABEL}.plist`);
@@ -28,8 +31,8 @@ export function catchupLogPath(world: SetupWorld): string {
 
 /**
  * The words that launchd starts the catch-up with. Its permissions are narrow:
- * it reads, writes the state folders of the jobs there are, and starts launchctl
- * and the guard's interpreter, nothing else.
+ * it reads, writes the state folders of the jobs there are, and starts launchctl,
+ * the guard's interpreter, ps and kill, nothing else.
  */
 export function catchupWords(
   world: SetupWorld,
@@ -58,7 +61,7 @@ export function catchupWords(
     "--quiet",
     "--allow-read",
     scoped("--allow-write", [...folders]),
-    scoped("--allow-run", [launchctl, self.interpreter]),
+    scoped("--allow-run", [launchctl, self.interpreter, ...GROUP_TOOLS]),
     "--allow-env",
     "--allow-sys=uid",
     self.script,

@@ -3,18 +3,14 @@ import type { CommandOf } from "./arguments.ts";
 import { callsClaude } from "./claude_jobs.ts";
 import { checkJob } from "./doctor_job.ts";
 import { checkLoaded } from "./doctor_launchd.ts";
-import {
-  booksOf,
-  checkCatchup,
-  checkClaude,
-  checkFolders,
-} from "./doctor_state.ts";
+import { checkCatchup, checkClaude, checkFolders } from "./doctor_state.ts";
 import { agentFiles } from "./find_agents.ts";
 import { type Finding, findingLines, note, ok, wrong } from "./finding.ts";
 import { type Guarded, guardedJobs, isCatchup } from "./guarded.ts";
 import { typed } from "./guard_path.ts";
 import { type Dictionary, parseDictionary } from "./plist_file.ts";
 import { SETUP_EXIT, type SetupWorld } from "./setup_world.ts";
+import { booksOf } from "./state_look.ts";
 
 /** Checks everything that is set up, with a remedy for each trouble; the exit code. */
 export async function doctor(

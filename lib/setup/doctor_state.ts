@@ -1,20 +1,20 @@
 // State folders, claude, and the catch-up itself.
 
 import { join } from "@std/path/join";
-import { type Books, emptyBooks } from "../books.ts";
 import { formatDuration } from "../duration.ts";
 import { formatInstant } from "../instant.ts";
 import type { AgentFile } from "../launch_agent.ts";
 import { findRealClaude, LAUNCHD_PATH } from "../real_claude.ts";
 import { ENV } from "../settings.ts";
 import { shimPath } from "../shim.ts";
-import { readBooks, readCircuit, reasonOf } from "../state.ts";
+import { readCircuit, reasonOf } from "../state.ts";
 import { unknownWordings } from "../unknown_log.ts";
 import { CATCHUP_LABEL } from "./catchup_agent.ts";
 import { type Finding, note, ok, wrong } from "./finding.ts";
 import { typed } from "./guard_path.ts";
 import { type Guarded, isCatchup } from "./guarded.ts";
 import type { SetupWorld } from "./setup_world.ts";
+import { booksOf, jsonProblem } from "./state_look.ts";
 
 /** A round is late after so many intervals. */
 const LATE_INTERVALS = 3;
@@ -146,20 +146,6 @@ async function checkFolder(
   return findings;
 }
 
-function jsonProblem(path: string): string | null {
-  try {
-    const json: unknown = JSON.parse(Deno.readTextFileSync(path));
-    return typeof json === "object" && json !== null && !Array.isArray(json)
-      ? null
-      : "is no JSON object";
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return null;
-    return error instanceof SyntaxError
-      ? "is no JSON"
-      : `cannot be read: ${reasonOf(error)}`;
-  }
-}
-
 async function checkContent(
   world: SetupWorld,
   folder: string,
@@ -168,7 +154,7 @@ async function checkContent(
   const { host } = world;
   const now = host.now();
   const circuit = await readCircuit(folder, host);
-  const books = await readBooks(folder, host);
+  const books = await booksOf(world, folder);
   const claimed = new Set(jobs.map(({ options }) => options.label));
   const strangers = [...books.jobs.keys()].filter((job) => !claimed.has(job));
   const unknown = unknownWordings(folder);
@@ -216,16 +202,6 @@ async function checkContent(
       ]
       : []),
   ];
-}
-
-/** The books in a folder; none if it is not there yet. */
-export function booksOf(world: SetupWorld, folder: string): Promise<Books> {
-  try {
-    Deno.statSync(folder);
-  } catch {
-    return Promise.resolve(emptyBooks());
-  }
-  return readBooks(folder, world.host);
 }
 
 /** Whether anything catches up. */

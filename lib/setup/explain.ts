@@ -15,11 +15,11 @@ import type { ServiceStatus } from "../service.ts";
 import { nextSlot, whyNoSlotPassed } from "../slot.ts";
 import { readCircuit, reasonOf } from "../state.ts";
 import type { CommandOf } from "./arguments.ts";
-import { booksOf } from "./doctor_state.ts";
 import { agentFiles, findFile } from "./find_agents.ts";
 import { typed } from "./guard_path.ts";
 import { type Guarded, guardedJobs } from "./guarded.ts";
 import { Refusal, SETUP_EXIT, type SetupWorld } from "./setup_world.ts";
+import { booksOf } from "./state_look.ts";
 
 /** A fact, and what it is about. */
 type Fact = [about: string, words: string];
