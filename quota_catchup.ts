@@ -1,4 +1,4 @@
-#!/usr/bin/env -S deno run --no-prompt --quiet --allow-read --allow-write --allow-run=launchctl,deno,plutil --allow-env --allow-sys=uid
+#!/usr/bin/env -S deno run --no-prompt --quiet --allow-read --allow-write --allow-run=launchctl,deno,plutil,/bin/ps,/bin/kill --allow-env --allow-sys=uid
 /**
  * Re-runs, one at a time, the jobs that quota_guard has skipped today, once the
  * allowance is back. `quota_catchup.ts --help` tells the rest.

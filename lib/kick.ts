@@ -100,6 +100,7 @@ export async function waitUntilGone(
   let started = false;
   let goneBefore = false;
   let pid: number | null = null;
+  let heldSince: number | null = null;
   for (let pause = FIRST_PAUSE;; pause = Math.min(pause * 1.5, LONGEST_PAUSE)) {
     const status = await launchctlStatus(launchctl, label);
     started ||= seen(status);
@@ -117,6 +118,11 @@ export async function waitUntilGone(
         held ? ", it holds it back" : ""
       }`;
       return { kind: "not-seen", why };
+    }
+    // It ran; that launchd means to start it once more, but does not, is no run.
+    heldSince = held ? heldSince ?? elapsed() : null;
+    if (heldSince !== null && elapsed() - heldSince >= START_SECONDS) {
+      return { kind: "ended", status, seconds: heldSince };
     }
     if (stop.aborted) return { kind: "left", seconds: elapsed() };
     if (elapsed() >= timeout) break;

@@ -22,7 +22,7 @@ import { pauseOrStop, stopCode } from "./stop.ts";
 import type { WakeWatch } from "./wake.ts";
 
 /** A launchctl that its catch-up died of may come through to launchd so much later, in seconds. */
-const SETTLED_SECONDS = 5;
+const SETTLED_SECONDS = 3;
 
 /** The kicks in one state folder: one account, one allowance. */
 export class Round {
@@ -62,18 +62,12 @@ export class Round {
    * @returns False if the whole round must end
    */
   async awaitLeftovers(jobs: readonly GuardedJob[]): Promise<boolean> {
-    const { launchctl } = this.#world;
-    if (launchctl === null) return true;
     const { kicks } = await readBooks(this.#folder, this.#world.host);
     for (const job of jobs) {
       const kick = kicks.get(job.options.label);
       if (kick === undefined || kick.done) continue;
       const { label } = job.agent;
-      await this.#settle(kick);
-      const status = await launchctlStatus(launchctl, label);
-      const lives = status.pid !== null ||
-        (!isGone(status) && hasStarted({ ...status, runs: kick.runs }, status));
-      if (!lives) continue;
+      if (!await this.#stillRuns(label, kick)) continue;
       this.#tell(
         `${label}: still runs, kicked ${this.#at(kick.at)}; waited for`,
       );
@@ -125,13 +119,18 @@ export class Round {
     return true;
   }
 
-  /** Right after a crash it does not show yet whether the kick took. */
-  async #settle(kick: Kick): Promise<void> {
-    const { host, stop } = this.#world;
+  /** Whether the job of an open kick runs; right after a crash it may yet start. */
+  async #stillRuns(label: string, kick: Kick): Promise<boolean> {
+    const { launchctl, host, stop } = this.#world;
+    if (launchctl === null) return false;
+    const status = await launchctlStatus(launchctl, label);
+    const { pid, runs } = status;
+    const took = pid !== null || (runs !== null && runs !== kick.runs);
+    if (took) return pid !== null || !isGone(status);
     const rest = kick.at + SETTLED_SECONDS - host.now();
-    if (rest > 0) {
-      await pauseOrStop(host, stop, Math.min(rest, SETTLED_SECONDS));
-    }
+    if (rest <= 0 || stop.aborted) return false;
+    await pauseOrStop(host, stop, Math.min(rest, SETTLED_SECONDS));
+    return await this.#stillRuns(label, kick);
   }
 
   #tell(words: string): void {

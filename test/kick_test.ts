@@ -166,6 +166,17 @@ Deno.test("kickAndWait() does not wait for ever for what launchd holds back", as
   assert(bench.host.monotonic() < 1070);
 });
 
+Deno.test("kickAndWait() does not wait for ever for one more start that launchd holds back", async () => {
+  const bench = new Bench({ takes: 5 });
+  bench.job.work = () => {
+    bench.job.state = "spawn scheduled";
+    return 1;
+  };
+  const end = await bench.kick();
+  assert(end.kind === "ended");
+  assert(end.seconds < 10 && bench.host.monotonic() < 1070);
+});
+
 Deno.test("kickAndWait() waits for a throttled job that starts in time", async () => {
   const bench = new Bench({ state: "spawn scheduled", takes: 5 });
   bench.launchd.answer = ([verb]) => verb === "kickstart" ? {} : null;
