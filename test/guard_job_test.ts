@@ -274,6 +274,12 @@ Deno.test("a job runs whatever permission the guard lacks, except to run", async
       ["--allow-env"],
       ["--allow-env", "--allow-write"],
       ["--allow-env", "--allow-write", "--allow-read=/usr"],
+      [
+        "--allow-env",
+        "--allow-write",
+        "--allow-read",
+        `--deny-read=${join(home.state, "state.json")}`,
+      ],
     ]
   ) {
     const { code, stdout } = await home.run([
