@@ -15,8 +15,8 @@ const names = Array.from({ length: ITEMS }, (_, i) => `item-${i}`);
 Deno.writeTextFileSync(list, names.join("\n") + "\n");
 const worker = executable(join(folder, "worker"), 'echo "$1" > "$QUOTA_PART"');
 
-/** A way to run all items into a new folder. */
-type Way = { name: string; words: (out: string) => string[] };
+/** A way to run all items into a new folder, or one where all is done. */
+type Way = { name: string; words: (out: string) => string[]; again?: true };
 
 function installed(program: string): boolean {
   try {
@@ -46,6 +46,7 @@ const ways: Way[] = [
     ],
   },
   { name: "--batch", words: batch("bundle") },
+  { name: "--batch, all done", words: batch("bundle"), again: true },
   { name: "--batch from source", words: batch("source") },
   { name: "--batch --workers 2", words: batch("bundle", "--workers", "2") },
 ];
@@ -61,11 +62,7 @@ if (installed("parallel")) {
   );
 }
 
-/** Milliseconds of one way. */
-async function time(way: Way): Promise<number> {
-  const out = Deno.makeTempDirSync({ dir: folder });
-  const [program = "", ...args] = way.words(out);
-  const start = performance.now();
+async function run(program: string, args: string[]): Promise<void> {
   const { success, stderr } = await new Deno.Command(program, {
     args,
     env: state,
@@ -74,6 +71,15 @@ async function time(way: Way): Promise<number> {
     stderr: "piped",
   }).output();
   if (!success) throw new Error(new TextDecoder().decode(stderr));
+}
+
+/** Milliseconds of one way. */
+async function time(way: Way): Promise<number> {
+  const out = Deno.makeTempDirSync({ dir: folder });
+  const [program = "", ...args] = way.words(out);
+  if (way.again) await run(program, args);
+  const start = performance.now();
+  await run(program, args);
   return performance.now() - start;
 }
 
@@ -90,17 +96,17 @@ try {
       if (round >= 0) times.get(way.name)?.push(took);
     }
   }
-  const base = median(times.get("xargs -n1") ?? []);
+  const of = (name: string): number => median(times.get(name) ?? []);
+  const base = of("xargs -n1");
   console.log(`${ITEMS} items, median of ${rounds} rounds`);
-  for (const [name, all] of times) {
-    const took = median(all);
+  for (const { name } of ways) {
     console.log(
-      `${name.padEnd(24)} ${took.toFixed(0).padStart(6)} ms ` +
-        `${(took / ITEMS).toFixed(2).padStart(6)} ms an item ` +
-        `${(took / base).toFixed(2).padStart(6)} x xargs ` +
-        `${((took - base) / ITEMS).toFixed(2).padStart(6)} ms more an item`,
+      `${name.padEnd(24)} ${of(name).toFixed(0).padStart(6)} ms ` +
+        `${(of(name) / base).toFixed(2).padStart(6)} x xargs`,
     );
   }
+  const item = (of("--batch") - of("--batch, all done") - base) / ITEMS;
+  console.log(`--batch: ${item.toFixed(2)} ms an item beyond its process`);
 } finally {
   Deno.removeSync(folder, { recursive: true });
 }
