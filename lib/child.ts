@@ -8,8 +8,11 @@ export type ChildEnd =
 
 /** A child's end and the last bytes that it printed. */
 export interface TeedEnd {
+  /** How it ended. */
   end: ChildEnd;
+  /** At most {@linkcode TAIL_BYTES}. */
   stdout: Uint8Array;
+  /** At most {@linkcode TAIL_BYTES}. */
   stderr: Uint8Array;
 }
 
@@ -22,6 +25,7 @@ export interface ChildOptions {
   /** After so many seconds SIGTERM, after another {@linkcode KILL_GRACE} SIGKILL. */
   timeout?: number | undefined;
   /** @default {"inherit"} */
+  /** Where its standard input comes from. @default {"inherit"} */
   stdin?: "inherit" | "null";
 }
 

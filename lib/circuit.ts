@@ -10,7 +10,9 @@ import {
 
 /** Who opened the circuit, and with which sentence. */
 export interface Opener {
+  /** Label of its job; null for a call outside of jobs. */
   job: string | null;
+  /** What claude said; "" if nothing is known. */
   sentence: string;
 }
 
@@ -20,7 +22,9 @@ export interface ScopeLimit {
   open_until: number;
   /** Epoch seconds. */
   opened_at: number;
+  /** The models that the limit is about. */
   family: Scope;
+  /** Null if that is not known. */
   opened_by: Opener | null;
 }
 
@@ -29,9 +33,11 @@ export interface ScopeLimit {
  * open while `open_until` lies ahead.
  */
 export interface Circuit {
+  /** The end; once that has passed the circuit is closed. */
   open_until: number;
   /** Names the episode: a report counts as news only if it was let through by this very one. */
   opened_at: number;
+  /** When a probe or a hand closed it before its end. */
   closed_at: number;
   /** End of a hold by hand; until then no probe closes the circuit. */
   hold: number;
@@ -39,7 +45,9 @@ export interface Circuit {
   reason: string;
   /** Window of the limit, such as `five_hour`. */
   window: string | null;
+  /** Null for a hold by hand. */
   opened_by: Opener | null;
+  /** When the last probe was claimed. */
   last_priority_probe: number;
   /** By the call's `--model`, `default` without one. */
   scopes: Map<string, ScopeLimit>;
@@ -59,7 +67,9 @@ export interface Policy {
 
 /** What one call reports. */
 export interface Report {
+  /** How the call ended. */
   ending: Ending;
+  /** Label of its job; null for a call outside of jobs. */
   job: string | null;
   /** The call's `--model`, `default` without one. */
   model: string;
@@ -155,8 +165,11 @@ export function circuitJson(circuit: Circuit): Fields {
 
 /** Is it open, why, and for how many more whole seconds. */
 export interface CircuitStatus {
+  /** Calls are refused, and jobs skipped. */
   is_open: boolean;
+  /** `quota`, `suspected` or a word given by hand; also of one that has run out. */
   reason: string;
+  /** Rounded up; 0 while closed. */
   remaining_seconds: number;
 }
 

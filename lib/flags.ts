@@ -4,7 +4,9 @@ import { UnknownFlagError, UsageError } from "./usage.ts";
 
 /** The flags of a command, without their dashes; a string flag takes a value. */
 export interface FlagSpec {
+  /** Flags without a value. */
   boolean: string[];
+  /** Flags that take a value. */
   string: string[];
   /** Those of the string flags that may be given more than once. */
   collect?: string[];

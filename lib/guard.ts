@@ -18,9 +18,13 @@ import {
 
 /** What every mode of the guard works with. */
 export interface Guard {
+  /** Clock, environment and stderr. */
   host: Host;
+  /** Passes signals on to whatever the guard runs. */
   signals: SignalRelay;
+  /** How to start this guard again. */
   self: Self;
+  /** The lengths of time that users may set. */
   policy: Policy;
   /** Null if there is none to be had: then nothing is refused or recorded. */
   folder: string | null;

@@ -5,7 +5,9 @@ import { UsageError } from "./usage.ts";
 
 /** A job as given on the command line. */
 export interface Job {
+  /** Without white space or control characters. */
   label: string;
+  /** Program and arguments. */
   command: readonly [string, ...string[]];
   /** May claim the probe while the circuit is open. */
   priority: boolean;

@@ -6,10 +6,13 @@
 
 /** What the newest marker of a job says. */
 export interface JobMarker {
+  /** Owed, or done with. */
   kind: "SKIPPED" | "RAN";
   /** Epoch seconds. */
   ts: number;
+  /** Why it was skipped; null if it ran. */
   reason: string | null;
+  /** Null if it was not started. */
   exit: number | null;
   /** The worst ending of its calls, if the marker names one. */
   end: string | null;
@@ -17,6 +20,7 @@ export interface JobMarker {
 
 /** Why a job is skipped or a call refused, and for how long. */
 export interface Refusal {
+  /** One word. */
   reason: string;
   /** Whole seconds. */
   remaining: number;

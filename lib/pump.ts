@@ -1,5 +1,6 @@
 /** Where bytes go; a write may be short. */
 export interface Sink {
+  /** Resolves to how many of the bytes it took. */
   write(bytes: Uint8Array): Promise<number>;
 }
 

@@ -17,7 +17,11 @@ import { statusLines, statusReport } from "./status.ts";
 import { unknownWordings } from "./unknown_log.ts";
 import { UsageError } from "./usage.ts";
 
-type Mode<M extends GuardCommand["mode"]> = Extract<GuardCommand, { mode: M }>;
+/** What one of the guard's modes was asked. */
+export type Mode<M extends GuardCommand["mode"]> = Extract<
+  GuardCommand,
+  { mode: M }
+>;
 
 /** Exit code when the state can be neither read nor written. */
 const EXIT_NO_STATE = 1;

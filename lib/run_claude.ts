@@ -181,10 +181,13 @@ function noteCall(
 
 /** How one call ended, and what let it through. */
 export interface ClaudeResult {
+  /** What its output and exit code say. */
   ending: Ending;
+  /** Its `--model`, `default` without one. */
   model: string;
   /** `opened_at` of the open circuit that let it through; null if it was closed. */
   passed: number | null;
+  /** Epoch seconds. */
   startedAt: number;
 }
 

@@ -19,7 +19,8 @@ export const ENV = {
   automation: "CLAUDE_AUTOMATION_GUARD",
 } as const;
 
-type Env = (name: string) => string | undefined;
+/** Reads an environment variable; an empty one counts as absent. */
+export type Env = (name: string) => string | undefined;
 
 function seconds(env: Env, name: string, fallback: number): number {
   const text = env(name)?.trim();

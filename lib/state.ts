@@ -23,14 +23,19 @@ export const SHORT_LOCK_WAIT = 1;
 
 /** Both files, as read under the lock. */
 export interface State {
+  /** `state.json`. */
   circuit: Circuit;
+  /** `jobs.json`. */
   books: Books;
 }
 
 /** What a change makes of the state; a part that is left out stays as it is. */
 export interface Change<R> {
+  /** The new circuit. */
   circuit?: Circuit;
+  /** The new books. */
   books?: Books;
+  /** What the one who asked for the change wants to know. */
   result: R;
 }
 

@@ -11,23 +11,32 @@ import { formatInstant } from "./instant.ts";
 
 /** What `--status` shows, as data; times in epoch seconds, lengths in seconds. */
 export interface StatusReport {
+  /** Calls are refused, and jobs skipped. */
   is_open: boolean;
+  /** Null while closed, as are the next ones. */
   reason: string | null;
+  /** 0 while closed. */
   remaining_seconds: number;
+  /** The end. */
   open_until: number | null;
+  /** The beginning; 0 if that is not known. */
   opened_at: number | null;
+  /** Window of the limit, such as `five_hour`. */
   window: string | null;
+  /** Whose call met it, and what claude said. */
   opened_by: Circuit["opened_by"];
   /** When the next priority job may send a real request; null while closed or if never. */
   next_probe: number | null;
   /** When the catch-up last came by; null if it never did. */
   last_catchup: number | null;
+  /** Limits of one model family, by the `--model` that they refuse. */
   scopes: Record<string, {
     family: string;
     open_until: number;
     remaining_seconds: number;
     sentence: string;
   }>;
+  /** Newest outcome of each job. */
   jobs: Record<
     string,
     Pick<

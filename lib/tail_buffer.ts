@@ -3,7 +3,11 @@ export class TailBuffer {
   readonly #ring: Uint8Array;
   #total = 0;
 
-  /** @param capacity In bytes, above zero. */
+  /**
+   * An empty one.
+   *
+   * @param capacity In bytes, above zero
+   */
   constructor(capacity: number) {
     this.#ring = new Uint8Array(capacity);
   }

@@ -17,6 +17,7 @@ export interface CallRecord {
 export interface Tally {
   /** The run was let through an open circuit. */
   probe: boolean;
+  /** Oldest end first. */
   calls: CallRecord[];
 }
 
@@ -97,6 +98,7 @@ export function worstEnding(tally: Tally): EndingName | null {
 
 /** How a run ended, apart from its calls. */
 export interface RunEnd {
+  /** As a shell gives it. */
   exit: number;
   /** It was let through an open circuit. */
   heldProbe: boolean;

@@ -221,6 +221,20 @@ Deno.test("updateState() in a folder that cannot be used says why", async () => 
   }
 });
 
+Deno.test("updateState() leaves a file that cannot be read for now where it is", async () => {
+  using temp = new TempFolder();
+  Deno.chmodSync(temp.path, 0o700);
+  const host = fakeHost(NOW);
+  const path = join(temp.path, "state.json");
+  Deno.symlinkSync(path, path); // a circle
+  const failed = await updateState(temp.path, host, open(host), 0);
+  assert(!failed.done);
+  assertMatch(failed.why, /state\.json" cannot be read/);
+  assertEquals((await readCircuit(temp.path, host)).open_until, 0);
+  assertEquals(host.said.length, 1);
+  assert(Deno.lstatSync(path).isSymlink);
+});
+
 Deno.test("updateState() loses no update of many at once", async () => {
   using temp = new TempFolder();
   const folder = join(temp.path, "state");
