@@ -1,5 +1,3 @@
-import { dirname } from "@std/path/dirname";
-import { ensureDirSync } from "@std/fs/ensure-dir";
 import { join } from "@std/path/join";
 import { resolve } from "@std/path/resolve";
 import { replaceFile, TEMP_SUFFIX } from "./atomic_file.ts";
@@ -136,19 +134,27 @@ export function ensureFolder(folder: string, host: Host): void {
     info = Deno.statSync(folder);
   } catch (error) {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
-    ensureDirSync(dirname(folder));
-    try {
-      Deno.mkdirSync(folder, { mode: 0o700 });
-    } catch (made) {
-      // Another process was faster.
-      if (!(made instanceof Deno.errors.AlreadyExists)) throw made;
-    }
+    makeFolder(folder);
     return;
   }
   if (!info.isDirectory) throw new Error(`"${folder}" is no folder`);
   if (info.mode !== null && (info.mode & 0o077) !== 0) {
     Deno.chmodSync(folder, 0o700);
     host.say(`"${folder}" was open to others; now it is not`);
+  }
+}
+
+function makeFolder(folder: string): void {
+  try {
+    Deno.mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    // Another process was faster.
+    if (error instanceof Deno.errors.AlreadyExists) return;
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    // Its parents, by the umask, in the same call: a scoped permission to write
+    // covers the folder, not them.
+    Deno.mkdirSync(folder, { recursive: true });
+    Deno.chmodSync(folder, 0o700);
   }
 }
 
