@@ -16,15 +16,27 @@ export interface Host {
 
 const encoder = new TextEncoder();
 
-/** Writes all bytes to stderr; a closed or full stderr loses them. */
+/** How often a full pipe is tried again, and how long it gets each time, in milliseconds. */
+const FULL_PIPE_TRIES = 100;
+const FULL_PIPE_PAUSE = 20;
+
+/**
+ * Writes all bytes to stderr; one that is closed loses them, and so does a
+ * non-blocking one that stays full.
+ */
 export function writeStderr(text: string): void {
   const bytes = encoder.encode(text);
-  try {
-    for (let done = 0; done < bytes.length;) {
+  let tries = 0;
+  for (let done = 0; done < bytes.length;) {
+    try {
       done += Deno.stderr.writeSync(bytes.subarray(done));
+    } catch (error) {
+      // The words are lost, the work is not.
+      if (!(error instanceof Deno.errors.WouldBlock)) return;
+      if (++tries > FULL_PIPE_TRIES) return;
+      const nothing = new Int32Array(new SharedArrayBuffer(4));
+      Atomics.wait(nothing, 0, 0, FULL_PIPE_PAUSE);
     }
-  } catch {
-    // The words are lost, the work is not: nobody reads a closed stderr.
   }
 }
 

@@ -66,7 +66,19 @@ class Writer {
 
   async #writeAll(bytes: Uint8Array): Promise<void> {
     for (let done = 0; done < bytes.length;) {
-      done += await this.#sink.write(bytes.subarray(done));
+      done += await this.#writeSome(bytes.subarray(done));
+    }
+  }
+
+  /** Waits while a pipe is full that somebody who shares it has made non-blocking, as Node does. */
+  async #writeSome(bytes: Uint8Array): Promise<number> {
+    for (let pause = 1;; pause = Math.min(pause * 2, 50)) {
+      try {
+        return await this.#sink.write(bytes);
+      } catch (error) {
+        if (!(error instanceof Deno.errors.WouldBlock)) throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }
 }

@@ -172,13 +172,13 @@ Deno.test("a call's signals go on to claude", async () => {
   assert(!isOpen(home));
 });
 
-Deno.test("on a terminal a call has it to itself, and its answer counts", async (t) => {
-  if (!await hasPython()) {
-    console.error("PYTHON IS MISSING: a call on a terminal is not tested");
-  }
+Deno.test("pipes and terminals as only Python makes them", async (t) => {
+  const python3 = await python();
+  const ignore = python3 === "";
+  if (ignore) console.error("PYTHON IS MISSING: this is not tested");
   await t.step({
-    name: "python's pty",
-    ignore: !await hasPython(),
+    name: "on a terminal a call has it to itself, and its answer counts",
+    ignore,
     fn: async () => {
       await using home = new Home();
       const claude = ownClaude(home, "own", "[ -t 0 ] && [ -t 1 ] && echo tty");
@@ -186,16 +186,38 @@ Deno.test("on a terminal a call has it to itself, and its answer counts", async 
         ...home.words("quota_guard"),
         ...["--job", "a", "--", "/bin/sh", "-c", "claude -p hi"],
       ];
-      const { stdout } = await home.run([
-        await python(),
-        "-c",
-        "import pty, sys; pty.spawn(sys.argv[1:])",
-        ...run,
-      ], { env: { CLAUDE_REAL_BIN: join(claude, "claude") } });
+      const { stdout } = await home.run(
+        [python3, "-c", "import pty, sys; pty.spawn(sys.argv[1:])", ...run],
+        { env: { CLAUDE_REAL_BIN: join(claude, "claude") } },
+      );
       const text = stdout.replaceAll("\r\n", "\n");
       assert(text.startsWith("tty\nCLAUDE_QUOTA_JOB_RAN "), text);
       assertEquals(newest(text, "a"), "RAN");
       assertEquals(outcome(home, "a"), ["ran", 0, null, "ok", 1]);
+    },
+  });
+  await t.step({
+    name: "a pipe that somebody made non-blocking loses nothing",
+    ignore,
+    fn: async () => {
+      await using home = new Home();
+      const claude = ownClaude(home, "own", "head -c 500000 /dev/zero; exit 4");
+      const script = `
+import os, subprocess, sys
+reader, writer = os.pipe()
+os.set_blocking(writer, False)
+guard = subprocess.Popen(sys.argv[1:], stdout=writer)
+os.close(writer)
+size = 0
+while chunk := os.read(reader, 4096):
+    size += len(chunk)
+print(size, guard.wait())
+`;
+      const { stdout } = await home.run([
+        ...[python3, "-c", script],
+        ...[...home.words("quota_guard"), "--claude", "--", "-p"],
+      ], { env: { CLAUDE_REAL_BIN: join(claude, "claude") } });
+      assertEquals(stdout, "500000 4\n");
     },
   });
 });
@@ -207,8 +229,4 @@ async function python(): Promise<string> {
     stderr: "null",
   }).output();
   return new TextDecoder().decode(stdout).trim();
-}
-
-async function hasPython(): Promise<boolean> {
-  return await python() !== "";
 }

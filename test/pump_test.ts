@@ -182,6 +182,31 @@ Deno.test(
 );
 
 Deno.test(
+  "pump() waits for a full pipe that does not block",
+  pure,
+  async () => {
+    const sink = new Memory();
+    let refusals = 0;
+    const full: Sink = {
+      write: (bytes) =>
+        refusals++ % 3 < 2
+          ? Promise.reject(new Deno.errors.WouldBlock())
+          : sink.write(bytes.subarray(0, 40_000)),
+    };
+    const chunks = Array.from(
+      { length: 3 },
+      (_, i) => new Uint8Array(50_000).fill(i),
+    );
+    await pump(streamOf(chunks), full, {
+      seen: () => {},
+      ended: never,
+      quietSeconds: 9,
+    });
+    assert(equal(sink.bytes, concat(chunks)));
+  },
+);
+
+Deno.test(
   "pump() ends, and cancels the source, when the reader has gone",
   pure,
   async () => {
