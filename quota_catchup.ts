@@ -134,6 +134,9 @@ async function show(command: RunCommand, result: RoundResult): Promise<void> {
 }
 
 async function catchUp(host: Host, command: RunCommand): Promise<number> {
+  if (Deno.permissions.querySync({ name: "env" }).state !== "granted") {
+    throw new Error("Requires the environment, run again with --allow-env");
+  }
   const world = worldOf(host, command);
   const { noProbe, window } = command;
   using lock = command.dryRun ? null : lockRound(world.folder, host);
