@@ -231,3 +231,37 @@ Deno.test("README's recipe for a wording names the rule that decided", async () 
   assertEquals([ending, window], ["limit", "five_hour"]);
   assert(reset_at > Date.now() / 1000);
 });
+
+Deno.test("README's progress gate and batch do what it says", async () => {
+  await using home = new ReadersHome();
+  await home.install();
+  Deno.mkdirSync(join(home.path, "bin"));
+  executable(
+    join(home.path, "bin", "posts.sh"),
+    "mkdir -p ~/posts/done; echo 1 > ~/posts/done/one.json; exit 9",
+  );
+  const gate = await home.type(block("sh", "### The progress gate"));
+  assertEquals(gate.code, 9);
+  const [promised = ""] = blocks("console", section("### The progress gate"));
+  assert(gate.stderr.includes(promised.trim()), gate.stderr);
+
+  Deno.removeSync(join(home.path, "posts"), { recursive: true });
+  Deno.writeTextFileSync(join(home.path, "topics.txt"), "tea\n\ncakes\n");
+  home.claude.script("ok END");
+  const batch = await home.typeWell(block("sh", "### The batch"));
+  assertMatch(batch, /^done=2\/2 failed=0 left=0/m);
+  assertEquals(textOf(join(home.path, "posts", "tea.md")), "END\n");
+  const asked = home.claude.calls().map((call) => call.arguments);
+  assert(asked[0]?.includes("Write about tea"), asked[0]);
+  const verify = "quota_guard.js --batch topics.txt --into ~/posts " +
+    "--name '{}.md' --ends-with END --verify";
+  assertMatch(await home.typeWell(verify), /^OK$/m);
+  Deno.writeTextFileSync(join(home.path, "posts", "cakes.md"), "cut off");
+  const faults = await home.type(verify);
+  assertEquals(faults.code, 1);
+  const [fault = ""] = /[a-z0-9]+(?:-[a-z0-9]+)+/.exec(faults.stdout) ?? [];
+  assert(
+    section("## Budget stops and batches").includes(`\`${fault}\``),
+    fault,
+  );
+});

@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path/join";
+import { parseBatchArguments } from "../lib/batch_arguments.ts";
 import { parseCatchupArguments } from "../lib/catchup_arguments.ts";
 import { CATCHUP_HELP } from "../lib/catchup_help.ts";
 import { parseGuardArguments } from "../lib/guard_arguments.ts";
@@ -64,7 +65,7 @@ Deno.test("README lists exactly the flags of quota_guard --help", () => {
   const shown = matches(GUARD_HELP, FLAG)
     .filter((flag) => flag !== "--max-budget-usd");
   assertEquals(
-    flagsBelow("### Flags of quota_guard", "## Budget stops and batches"),
+    flagsBelow("### Flags of quota_guard", "### The batch"),
     sorted([...shown, ...STANDING]),
   );
 });
@@ -86,10 +87,11 @@ Deno.test("README lists exactly the flags of quota_catchup --help and its modes"
 
 Deno.test("README names every environment variable, and no other", () => {
   // In quotes, or after a dollar sign or in backquotes in a help or message.
-  const variable = /(?<=["'`$])CLAUDE(?:_[A-Z]+)*(?=["'`,. ;]|$)/gm;
+  const variable =
+    /(?<=["'`$])CLAUDE(?:_[A-Z]+)*(?=["'`,. ;]|$)|\bQUOTA_[A-Z]+\b/gm;
   const ours = namesInCode(variable).filter((name) => !isMarker(name));
   assertEquals(tableNames("### Environment").toSorted(), ours);
-  const named = matches(readme, /\bCLAUDE_[A-Z_]*[A-Z]\b/g)
+  const named = matches(readme, /\b(?:CLAUDE|QUOTA)_[A-Z_]*[A-Z]\b/g)
     .filter((name) => !isMarker(name));
   // Claude Code's own.
   const foreign = ["CLAUDE_CODE_RETRY_WATCHDOG", "CLAUDE_CONFIG_DIR"];
@@ -184,7 +186,11 @@ Deno.test("README's shell lines call the scripts in a way they take", () => {
     seen++;
     const args = words.slice(at + 1);
     if (words[at]?.endsWith("guard.js")) {
-      assert(parseGuardArguments(args).mode !== "claude", line);
+      const command = parseGuardArguments(args);
+      assert(command.mode !== "claude", line);
+      if (command.mode === "batch") {
+        parseBatchArguments(command.own, command.command);
+      }
       continue;
     }
     const mode = setupMode(args);
