@@ -1,6 +1,7 @@
 import { join } from "@std/path/join";
 import { writeAllSync } from "./atomic_file.ts";
 import type { KickNote } from "./catchup_world.ts";
+import { isFields } from "./lenient.ts";
 import { openInFolder } from "./state.ts";
 
 const LOG_FILE = "catchup.log";
@@ -23,4 +24,31 @@ export function noteKick(folder: string, note: KickNote): void {
   }
   using file = openInFolder(path, { append: true, create: true });
   writeAllSync(file, new TextEncoder().encode(JSON.stringify(note) + "\n"));
+}
+
+/** The kicks noted from an instant on (epoch seconds), oldest first. */
+export function notedKicks(folder: string, from: number): KickNote[] {
+  const path = join(folder, LOG_FILE);
+  return [`${path}.1`, path].flatMap(linesOf).flatMap((line) => {
+    try {
+      const note: unknown = JSON.parse(line);
+      return isNote(note) && note.kicked_at >= from ? [note] : [];
+    } catch {
+      return []; // cut short, or not ours
+    }
+  });
+}
+
+function linesOf(path: string): string[] {
+  try {
+    return Deno.readTextFileSync(path).split("\n");
+  } catch {
+    return []; // not there: no kicks
+  }
+}
+
+function isNote(value: unknown): value is KickNote {
+  return isFields(value) && typeof value.label === "string" &&
+    typeof value.kicked_at === "number" && typeof value.seconds === "number" &&
+    typeof value.outcome === "string";
 }

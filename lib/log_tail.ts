@@ -1,4 +1,4 @@
-import { type JobMarker, latestJobMarker } from "./marker.ts";
+import { type JobMarker, latestJobMarker, parseJobMarker } from "./marker.ts";
 
 /** Read from the end of a log before giving up, in bytes; then the books alone speak. */
 const FARTHEST_BACK = 16 * 1024 * 1024;
@@ -14,6 +14,33 @@ export function latestMarkerInLog(
   path: string,
   label: string,
 ): JobMarker | null {
+  return fromItsEnd(path, (text) => latestJobMarker(text, label));
+}
+
+/**
+ * A job's markers in a log from an instant on (epoch seconds), oldest first.
+ *
+ * @throws {Error} If the log is there but may not or cannot be read.
+ */
+export function markersInLogSince(
+  path: string,
+  label: string,
+  from: number,
+): JobMarker[] {
+  const markers = fromItsEnd(path, (text, farthest) => {
+    const all = [...text.matchAll(/^CLAUDE_QUOTA_JOB_.*$/gm)]
+      .map(([line]) => parseJobMarker(line, label))
+      .filter((marker) => marker !== null);
+    return farthest || all.some((marker) => marker.ts < from) ? all : null;
+  });
+  return (markers ?? []).filter((marker) => marker.ts >= from);
+}
+
+/** Reads more and more from the end of a log until something is found in it. */
+function fromItsEnd<T>(
+  path: string,
+  find: (text: string, farthest: boolean) => T | null,
+): T | null {
   try {
     // Looked at first: opening a pipe would wait for its writer.
     if (!Deno.statSync(path).isFile) return null;
@@ -21,10 +48,9 @@ export function latestMarkerInLog(
     const size = file.statSync().size;
     for (let back = FIRST_BLOCK;; back *= 4) {
       const length = Math.min(back, size, FARTHEST_BACK);
-      const text = wholeLines(file, size - length, length);
-      const marker = latestJobMarker(text, label);
-      if (marker !== null) return marker;
-      if (length === size || length === FARTHEST_BACK) return null;
+      const farthest = length === size || length === FARTHEST_BACK;
+      const found = find(wholeLines(file, size - length, length), farthest);
+      if (found !== null || farthest) return found;
     }
   } catch (error) {
     if (isAbsent(error)) return null;

@@ -43,6 +43,14 @@ export type SetupCommand =
     window: number | null;
     agents: string | null;
   }
+  | {
+    mode: "day";
+    json: boolean;
+    /** Width of the lines. */
+    columns: number;
+    colour: boolean;
+    agents: string | null;
+  }
   | { mode: "help"; of: SetupMode };
 
 /** What one mode is asked to do. */
@@ -52,6 +60,7 @@ const DEFAULT_INTERVAL = 1800;
 /** More often than launchd starts anything, and than a round makes sense. */
 const LEAST_INTERVAL = 60;
 const MOST_INTERVAL = 86_400;
+const DEFAULT_COLUMNS = 80;
 
 const BOOLEAN: Record<SetupMode, string[]> = {
   wrap: ["all", "priority", "once", "resumable", "dry-run", "reload", "now"],
@@ -60,6 +69,7 @@ const BOOLEAN: Record<SetupMode, string[]> = {
   uninstall: [],
   doctor: ["json"],
   explain: [],
+  day: ["json", "colour"],
 };
 const STRING: Record<SetupMode, string[]> = {
   wrap: ["expires"],
@@ -68,6 +78,7 @@ const STRING: Record<SetupMode, string[]> = {
   uninstall: [],
   doctor: [],
   explain: ["window"],
+  day: ["columns"],
 };
 
 /**
@@ -141,6 +152,14 @@ export function parseSetupArguments(
       return { mode, agents };
     case "doctor":
       return { mode, json: flags.is("json"), agents };
+    case "day":
+      return {
+        mode,
+        json: flags.is("json"),
+        columns: flags.whole("columns", 1000) ?? DEFAULT_COLUMNS,
+        colour: flags.is("colour"),
+        agents,
+      };
     case "explain": {
       const [label] = flags.words;
       if (label === undefined) {

@@ -67,4 +67,12 @@ Exit codes: 0 nothing wrong, 1 something is, 2 usage.`,
 Shows the facts in their order: plist, schedule, guard, state, logs, newest outcome,
 slot, launchd, kicks, circuit, and what the next round would do. Changes nothing.
 Exit codes: 0 shown, 1 no such job, 2 usage.`,
+  day: `quota_catchup --day : the day of each job, hour by hour
+
+  quota_catchup --day [--json] [--columns N] [--colour] [--agents DIR]
+
+  --columns N  width of the lines (80)
+  --colour     with colours
+
+The part of quota_guard --status that reads plists and logs. Changes nothing.`,
 };

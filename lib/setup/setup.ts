@@ -5,7 +5,11 @@ import { openLaunchctl } from "../launchctl.ts";
 import { policyFrom } from "../settings.ts";
 import type { Self } from "../shim.ts";
 import { stateFolder } from "../state.ts";
-import { parseSetupArguments, type SetupCommand } from "./arguments.ts";
+import {
+  type CommandOf,
+  parseSetupArguments,
+  type SetupCommand,
+} from "./arguments.ts";
 import type { SetupMode } from "./setup_mode.ts";
 import type { SetupWorld } from "./setup_world.ts";
 
@@ -68,5 +72,23 @@ export async function setUp(
       return await (await import("./doctor.ts")).doctor(world, command);
     case "explain":
       return await (await import("./explain.ts")).explain(world, command);
+    case "day":
+      return await showDay(world, command);
   }
+}
+
+/** The day of each job, for `quota_guard --status` to show. */
+async function showDay(
+  world: SetupWorld,
+  command: CommandOf<"day">,
+): Promise<number> {
+  const { lookAtDay } = await import("../day.ts");
+  const { dayLines } = await import("../day_lines.ts");
+  const day = await lookAtDay(world.round());
+  world.tell(
+    command.json
+      ? JSON.stringify(day, null, 2)
+      : dayLines(day, command).join("\n"),
+  );
+  return 0;
 }

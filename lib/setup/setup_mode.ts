@@ -5,7 +5,8 @@ export type SetupMode =
   | "install"
   | "uninstall"
   | "doctor"
-  | "explain";
+  | "explain"
+  | "day";
 
 /** In the order of the help. */
 export const SETUP_MODES: readonly SetupMode[] = [
@@ -15,6 +16,7 @@ export const SETUP_MODES: readonly SetupMode[] = [
   "uninstall",
   "doctor",
   "explain",
+  "day",
 ];
 
 /** The mode of setting up that arguments ask for; null for a round. */
