@@ -28,10 +28,9 @@ export function judgeAttempt(
     case "turns":
       return { kind: "stopped", why: "stopped by --max-turns" };
   }
-  if (exit !== 0) return { kind: "crashed", why: `exit code ${exit}` };
-  return last === "ok"
-    ? { kind: "whole" }
-    : { kind: "crashed", why: `exit code 0, but its last call: ${last}` };
+  if (exit === 0 && last === "ok") return { kind: "whole" };
+  const call = last === "ok" ? "" : `, its last call: ${last}`;
+  return { kind: "crashed", why: `exit code ${exit}${call}` };
 }
 
 /** The cost of all calls in US dollars; null if none is known. */

@@ -83,6 +83,17 @@ Deno.test("judgeAttempt() goes by exit code and last call", pure, () => {
   }
 });
 
+Deno.test("judgeAttempt() names the last call where it failed", pure, () => {
+  const why = (exit: number, ...met: CallRecord["met"][]): string => {
+    const attempt = judgeAttempt(exit, calls(...met));
+    return "why" in attempt ? attempt.why : attempt.kind;
+  };
+  assertEquals(why(1), "exit code 1");
+  assertEquals(why(1, "auth", "ok"), "exit code 1");
+  assertEquals(why(1, "ok", "auth"), "exit code 1, its last call: auth");
+  assertEquals(why(0, "overloaded"), "exit code 0, its last call: overloaded");
+});
+
 Deno.test("costOf() adds up what is known", pure, () => {
   const [a, b] = calls("ok", "ok");
   assertEquals(costOf([]), null);
