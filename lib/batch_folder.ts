@@ -130,7 +130,9 @@ export function removeFailed(paths: ItemPaths): void {
 
 /** A file that a writer has not finished, and the name of the item it is for. */
 export interface Leftover {
+  /** Absolute if the folder's is. */
   path: string;
+  /** As in {@linkcode ItemPaths}. */
   name: string;
 }
 

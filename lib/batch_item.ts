@@ -19,18 +19,22 @@ import { reasonOf } from "./state.ts";
 import type { CallRecord } from "./tally.ts";
 
 /** A run of the guard's: its calls are counted by its id. */
-interface GuardRun {
+export interface GuardRun {
   /** Null if they are not. */
   id: string | null;
+  /** What it adds to the environment. */
   env: Record<string, string>;
 }
 
 /** What the items of a batch share. */
 export interface BatchWork {
+  /** Signals, clock, state. */
   guard: Guard;
+  /** `{}` in its arguments is the item. */
   command: readonly [string, ...string[]];
   /** Absolute path of the folder of the results. */
   dir: string;
+  /** What the command line says about each item. */
   options: Pick<Batch, "stdout" | "attempts" | "endsWith">;
   /** Starts the guard's run of an item. */
   startRun: (probe: boolean) => GuardRun;

@@ -2,6 +2,7 @@ import { UsageError } from "./usage.ts";
 
 /** The items of a list, each once, in its order. */
 export interface ItemList {
+  /** As they stand there. */
   items: string[];
   /** Items that stand in the list more than once. */
   duplicates: string[];

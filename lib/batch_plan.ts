@@ -76,6 +76,7 @@ export interface Standing {
   attempts: number;
   /** US dollars of this run; null while none are known. */
   cost: number | null;
+  /** Null while it goes on. */
   stop: Stop | null;
 }
 

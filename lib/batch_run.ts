@@ -32,7 +32,11 @@ export class BatchRun {
   /** How far it is. */
   standing: Standing;
 
-  /** @param queue What is to be done, in order. */
+  /**
+   * Begins nothing yet.
+   *
+   * @param queue What is to be done, in order
+   */
   constructor(
     work: BatchWork,
     batch: Batch,

@@ -9,7 +9,11 @@ export class Claim implements Disposable {
   readonly #path: string;
   readonly #file: Deno.FsFile;
 
-  /** @param file Open, and locked by this process. */
+  /**
+   * Made by {@linkcode claimItem} alone.
+   *
+   * @param file Open, and locked by this process
+   */
   constructor(path: string, file: Deno.FsFile) {
     this.#path = path;
     this.#file = file;

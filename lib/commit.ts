@@ -5,6 +5,7 @@ import type { DoneMarker } from "./batch_record.ts";
 
 /** A file as it is on disk. */
 export interface Content {
+  /** Its size. */
   bytes: number;
   /** In hexadecimal digits. */
   sha256: string;
@@ -12,6 +13,7 @@ export interface Content {
 
 /** A part that is not what it has to be. */
 export class PartError extends Error {
+  /** Its class. */
   override name = "PartError";
 }
 

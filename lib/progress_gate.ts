@@ -11,7 +11,9 @@ export interface Gate {
 
 /** One attempt: how it ended, and the calls that were seen in it. */
 export interface GatedAttempt {
+  /** Of its command. */
   end: ChildEnd;
+  /** In their order; none of the attempts before. */
   calls: readonly CallRecord[];
 }
 
