@@ -301,6 +301,14 @@ Deno.test("--batch lets workers finish when one of them meets the limit", async 
   assertEquals(home.tried().sort(), ["limit", "slow"]);
 });
 
+Deno.test("--batch tries a crash again only while the circuit is closed", async () => {
+  await using home = new BatchHome().items("a", "b");
+  const open = home.words("quota_guard").map((word) => `'${word}'`).join(" ");
+  const run = await home.batch([], [home.worker(`${open} --open; exit 1`)]);
+  assertEquals([run.code, home.tried()], [75, ["a"]], run.stderr);
+  assertEquals(namesIn(join(home.out, "failed")), []);
+});
+
 Deno.test("--batch in a job: what the job is owed goes by the batch's calls", async () => {
   await using home = new BatchHome().items("a", "b", "c");
   const worker = home.worker('claude -p x > "$QUOTA_PART"');
