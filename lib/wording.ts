@@ -275,10 +275,10 @@ export const VAGUE_TIME =
 
 /** Words of a refusal that no head above covers: something finite, ... */
 export const FINITE =
-  /\b(?:limits?|quotas?|allowances?|allocations?|usage|credits?|budgets?|caps?|balance|entitlement)\b/i;
+  /\b(?:limits?|quotas?|allowances?|allocations?|usage|credits?|budgets?|caps?|balance|entitlement|messages|requests)\b/i;
 /** ... and that it is used up. */
 export const USED_UP =
-  /\b(?:reached|hit|exceed(?:s|ed|ing)?|exhausted|used|spent|depleted|consumed|r[au]n out|out of|no more|none left|no remaining|too low|insufficient|maxed|over|resets?|renews?|refills?|regain|rate_limit|try again|suspended|blocked|disabled|paused|unavailable until)\b/i;
+  /\b(?:reached|hit|exceed(?:s|ed|ing)?|exhausted|used|spent|depleted|consumed|r[au]n out|out of|no more|none left|no \w+ left|gone|no remaining|too low|insufficient|maxed|over|resets?|renews?|refills?|regain|rate_limit|try again|suspended|blocked|disabled|paused|(?:unavailable )?until)\b/i;
 /** Warnings, notices, other limits and prose, which are no refusals. */
 export const NO_REFUSAL =
   /\b(?:approaching|close to|nearing|almost|\d+% (?:of|used)|has reset|have reset|now using|context|tokens?|turns|characters?|files?|speed|timeout|memory|disk)\b|\b(?:I|I've|we|we've|added|fix|fixed|todo)\b|["`{}<>;]|^\s*at \S+ \(/i;
