@@ -1,7 +1,7 @@
 import stringWidth from "string-width";
 import type { Day, DayEvent, DayJob, DayMark } from "./day.ts";
 import { formatInstant, zoned } from "./instant.ts";
-import type { JobMarker } from "./marker.ts";
+import { outcomeWords } from "./status.ts";
 
 /** How each mark is shown, in the order of the legend. */
 const MARKS: Readonly<Record<DayMark, { sign: string; colour: number }>> = {
@@ -33,7 +33,7 @@ export interface DayLinesOptions {
 /** A line for each job: its day on an axis of 24 hours, and its newest outcome. */
 export function dayLines(day: Day, options: DayLinesOptions): string[] {
   const { jobs, kicks, now, time_zone } = day;
-  if (jobs.length === 0) return ["No job is behind the guard yet"];
+  if (jobs.length === 0) return ["No job has run through the guard yet"];
   const at = (ts: number): string => formatInstant(ts, now, time_zone);
   const paint = (text: string, colour: number): string =>
     options.colour ? `\x1b[${colour}m${text}\x1b[0m` : text;
@@ -54,7 +54,7 @@ export function dayLines(day: Day, options: DayLinesOptions): string[] {
     ...jobs.map((job, i) => {
       const label = labels[i] ?? "";
       const padded = label + " ".repeat(width - stringWidth(label));
-      const words = shortenedEnd(outcomeWords(job, at), room);
+      const words = shortenedEnd(newestWords(job, at), room);
       return `${padded}  ${hours(job.events, day, paint)}  ${words}`.trimEnd();
     }),
     Object.entries(MARKS).map(([mark, { sign, colour }]) =>
@@ -79,28 +79,16 @@ function hours(
   }).join("");
 }
 
-function outcomeWords(
+function newestWords(
   { newest, calls }: DayJob,
   at: (ts: number) => string,
 ): string {
   if (newest === null) return "no run yet";
-  return [`${at(newest.ts)} ${whatBecame(newest)}`, ...callWords(newest, calls)]
-    .join(", ");
-}
-
-function whatBecame({ kind, reason, exit, end }: JobMarker): string {
-  if (kind === "SKIPPED") return `skipped (${reason ?? "quota"})`;
-  return [
-    "ran",
-    ...(exit === 0 ? [] : [`exit ${exit ?? "?"}`]),
-    ...(end === null ? [] : [end]),
-  ].join(", ");
-}
-
-function callWords({ kind }: JobMarker, calls: number | null): string[] {
-  if (calls === null || kind === "SKIPPED") return [];
-  if (calls === 0) return ["no call seen"];
-  return [calls === 1 ? "1 call" : `${calls} calls`];
+  const { kind, ts, exit, reason, end } = newest;
+  const outcome = kind === "RAN" ? "ran" : "skipped";
+  return `${at(ts)}  ${
+    outcomeWords({ outcome, exit, reason, ending: end, calls })
+  }`;
 }
 
 /** The end of a text that is wider than it may be. */

@@ -1,3 +1,4 @@
+import { askForDay } from "./ask_for_day.ts";
 import { TAIL_BYTES } from "./child.ts";
 import { closeByHand, openByHand } from "./circuit.ts";
 import { formatDuration } from "./duration.ts";
@@ -13,7 +14,7 @@ import {
   type State,
   updateState,
 } from "./state.ts";
-import { statusLines, statusReport } from "./status.ts";
+import { quoting, statusLines, statusReport } from "./status.ts";
 import { unknownWordings } from "./unknown_log.ts";
 import { UsageError } from "./usage.ts";
 
@@ -39,20 +40,45 @@ export async function showStatus(
   const unknown = unknownWordings(folder);
   if (command.json) {
     const report = statusReport(circuit, books, now, policy);
-    const json = { ...report, unknown_wordings: unknown };
+    const day = await askForDay(guard, ["--json"]);
+    const json = {
+      ...report,
+      unknown_wordings: unknown,
+      day: day === null ? null : JSON.parse(day),
+    };
     return JSON.stringify(json, null, 2);
   }
+  const { columns, colour } = screenOf(Deno.stdout);
+  const day = await askForDay(guard, [
+    `--columns=${columns}`,
+    ...(colour ? ["--colour"] : []),
+  ]);
+  const screen = { columns, day: day === null ? null : day.split("\n") };
   return [
-    ...statusLines(circuit, books, now, policy, host.timeZone()),
-    ...unknownLines(folder, unknown),
+    ...statusLines(circuit, books, now, policy, host.timeZone(), screen),
+    ...unknownLines(folder, unknown, columns),
   ].join("\n");
 }
 
-function unknownLines(folder: string, unknown: readonly string[]): string[] {
+/** What is no terminal gets the width of an old one. */
+function screenOf(
+  stdout: typeof Deno.stdout,
+): { columns: number; colour: boolean } {
+  return stdout.isTerminal()
+    ? { columns: Deno.consoleSize().columns, colour: !Deno.noColor }
+    : { columns: 80, colour: false };
+}
+
+function unknownLines(
+  folder: string,
+  unknown: readonly string[],
+  columns: number,
+): string[] {
   const newest = unknown.at(-1);
   if (newest === undefined) return [];
+  const words = `Refusals in no known wording: ${unknown.length}, the newest`;
   return [
-    `Refusals in no known wording: ${unknown.length}, the newest "${newest}"`,
+    quoting(words, " ", newest, columns),
     `  all in ${folder}/unknown.log; if one is a limit, report it`,
   ];
 }

@@ -91,6 +91,14 @@ export function statusReport(
   };
 }
 
+/** What the lines are to fit, and what the catch-up knows of the day. */
+export interface Screen {
+  /** No line with a sentence of claude's is longer. */
+  columns: number;
+  /** A line for each job; null for those of the books. */
+  day: readonly string[] | null;
+}
+
 /** The state at `now` as lines for people, in local time. */
 export function statusLines(
   circuit: Circuit,
@@ -98,22 +106,29 @@ export function statusLines(
   now: number,
   policy: Policy,
   timeZone: string,
+  screen: Screen = { columns: Infinity, day: null },
 ): string[] {
+  const { columns } = screen;
   const report = statusReport(circuit, books, now, policy);
   const at = (instant: number): string => formatInstant(instant, now, timeZone);
   return [
     ...(report.is_open
-      ? openLines(report, now, at)
+      ? openLines(report, now, at, columns)
       : closedLines(circuit, now, at)),
     ...Object.entries(report.scopes).map(([model, limit]) =>
-      `  model ${model}: refused until ${at(limit.open_until)} (${
-        formatDuration(limit.remaining_seconds)
-      })${limit.sentence === "" ? "" : `, "${limit.sentence}"`}`
+      quoting(
+        `  model ${model}: refused until ${at(limit.open_until)} (${
+          formatDuration(limit.remaining_seconds)
+        })`,
+        ", ",
+        limit.sentence,
+        columns,
+      )
     ),
     ...(report.last_catchup === null
       ? []
       : [`Catch-up: came by ${at(report.last_catchup)}`]),
-    ...jobLines(books, at),
+    ...screen.day ?? jobLines(books, at),
   ];
 }
 
@@ -121,6 +136,7 @@ function openLines(
   report: StatusReport,
   now: number,
   at: (instant: number) => string,
+  columns: number,
 ): string[] {
   const { open_until, opened_at, opened_by, next_probe, window } = report;
   const lines = [
@@ -133,11 +149,12 @@ function openLines(
   if (opened_at !== null && opened_at > 0) {
     const by = opened_by?.job ?? null;
     lines.push(
-      `  since ${at(opened_at)}${by === null ? "" : `, by job ${by}`}${
-        opened_by !== null && opened_by.sentence !== ""
-          ? `: "${opened_by.sentence}"`
-          : ""
-      }`,
+      quoting(
+        `  since ${at(opened_at)}${by === null ? "" : `, by job ${by}`}`,
+        ": ",
+        opened_by?.sentence ?? "",
+        columns,
+      ),
     );
   }
   lines.push(
@@ -150,6 +167,21 @@ function openLines(
       : `  next probe: from ${at(next_probe)} on, by the next --priority job`,
   );
   return lines;
+}
+
+/** A line that ends with a sentence in quotes, which is cut so that it fits. */
+export function quoting(
+  words: string,
+  before: string,
+  sentence: string,
+  columns: number,
+): string {
+  if (sentence === "") return words;
+  const room = columns - words.length - before.length - 2;
+  if (sentence.length <= room) return `${words}${before}"${sentence}"`;
+  return room < 2
+    ? words
+    : `${words}${before}"${sentence.slice(0, room - 1)}…"`;
 }
 
 function closedLines(
@@ -178,19 +210,29 @@ function jobLines(
   ];
 }
 
-function outcomeWords(job: JobEntry): string {
-  const calls = job.calls === 0
-    ? "no call seen"
+/** What the words about an outcome are made of. */
+export interface Outcome
+  extends Pick<JobEntry, "outcome" | "exit" | "reason" | "ending"> {
+  /** Calls of claude seen in it; null if that is not known. */
+  calls: number | null;
+}
+
+/** An outcome in words: `ran, exit 1, budget, 2 calls`. */
+export function outcomeWords(job: Outcome): string {
+  const calls = job.calls === null
+    ? ""
+    : job.calls === 0
+    ? ", no call seen"
     : job.calls === 1
-    ? "1 call"
-    : `${job.calls} calls`;
+    ? ", 1 call"
+    : `, ${job.calls} calls`;
   if (job.outcome === "skipped") {
     return job.exit === null
       ? `skipped (${job.reason ?? "quota"})`
-      : `skipped (${job.reason ?? "quota"}), exit ${job.exit}, ${calls}`;
+      : `skipped (${job.reason ?? "quota"}), exit ${job.exit}${calls}`;
   }
   const ending = job.ending === null || job.ending === "ok"
     ? ""
     : `, ${job.ending}`;
-  return `ran, exit ${job.exit ?? "?"}${ending}, ${calls}`;
+  return `ran, exit ${job.exit ?? "?"}${ending}${calls}`;
 }
