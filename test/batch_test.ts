@@ -355,6 +355,32 @@ Deno.test("--batch in a job: the probe is one item, and its limit ends it", asyn
   assertMatch(lastLine(run.stderr), /reason=priority-probe-quota exit=75/);
 });
 
+Deno.test("--batch in a job: a circuit that opened before its first item is owed", async () => {
+  for (const [script, calls] of [["ok", 0], ["limit", 1]] as const) {
+    await using home = new BatchHome().items("a");
+    await runGuard(home, ["--open", "--until", "+60m"]);
+    if (calls === 0) await runGuard(home, ["--close"]);
+    home.claude.script(script);
+    const quoted = (words: string[]): string =>
+      words.map((word) => `'${word}'`).join(" ");
+    const guard = home.words("quota_guard");
+    const batch = [...guard, "--batch", home.list, "--into", home.out];
+    const first = calls === 0 ? `${quoted(guard)} --open` : "claude -p x";
+    const worker = home.worker('claude -p x > "$QUOTA_PART"');
+    const line = `${first}; exec ${quoted([...batch, "--", worker])}`;
+    const run = await runGuard(
+      home,
+      ["--job", "posts", "--priority", "--", "sh", "-c", line],
+    );
+    assertEquals([run.code, home.tried()], [75, []], run.stderr);
+    assertEquals(home.claude.calls().length, calls);
+    assertMatch(
+      lastLine(run.stderr),
+      /JOB_SKIPPED job=posts .*quota exit=75|JOB_SKIPPED .*during-run exit=75/,
+    );
+  }
+});
+
 Deno.test("--batch passes a signal on and leaves what was started as it was", async () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     await using home = new BatchHome().items("a", "b", "c", "d");
@@ -432,6 +458,21 @@ Deno.test("--batch leaves an item alone that another batch works on", async () =
     assertMatch(run.stderr, /"a": left to another batch/);
   }
   await home.batch([], [worker]);
+  assertEquals(home.tried(), ["b", "a"]);
+});
+
+Deno.test("--batch looks again at the end for what another batch had", async () => {
+  await using home = new BatchHome().items("a", "b");
+  const free = join(home.path, "free");
+  const worker = home.worker(
+    `until [ -e '${free}' ]; do sleep 0.02; done; ${writes}`,
+  );
+  const claim = claimItem(home.out, "a");
+  const run = home.batch([], [worker]);
+  await until(() => home.tried().length === 1, "b is tried");
+  claim?.[Symbol.dispose]();
+  Deno.writeTextFileSync(free, "");
+  assertEquals((await run).stdout, "done=2/2 failed=0 left=0\n");
   assertEquals(home.tried(), ["b", "a"]);
 });
 
@@ -578,6 +619,8 @@ Deno.test("--batch without a state folder runs, unwatched", async () => {
 Deno.test("--batch says what is wrong with its arguments", async () => {
   await using home = new BatchHome().items("a");
   const into = ["--into", home.out];
+  const clash = join(home.path, "clash");
+  Deno.writeTextFileSync(clash, "caf\u00e9\ncafe\u0301\n");
   const cases: [string[], RegExp][] = [
     [["--batch", home.list, "--", "true"], /requires --into/],
     [["--batch", home.list, ...into], /requires a command after --/],
@@ -596,6 +639,10 @@ Deno.test("--batch says what is wrong with its arguments", async () => {
     [
       ["--batch", home.list, ...into, "--worker", "2", "--", "true"],
       /did you mean --workers/,
+    ],
+    [
+      ["--batch", clash, ...into, "--", "true"],
+      /would share the file/,
     ],
     [
       ["--batch", join(home.path, "no"), ...into, "--", "true"],
