@@ -376,7 +376,7 @@ Deno.test("--batch in a job: a circuit that opened before its first item is owed
     assertEquals(home.claude.calls().length, calls);
     assertMatch(
       lastLine(run.stderr),
-      /JOB_SKIPPED job=posts .*quota exit=75|JOB_SKIPPED .*during-run exit=75/,
+      /JOB_SKIPPED job=posts reason=\S+ exit=75 /,
     );
   }
 });
