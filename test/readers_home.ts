@@ -14,6 +14,9 @@ export const ZSH = ["/bin/zsh", "/usr/bin/zsh"].find((path) =>
   textOf(path) !== ""
 );
 
+/** Seconds; a busy machine is no failure. */
+const PATIENCE = 60;
+
 /** A home that has followed the README's section "Install". */
 export class ReadersHome extends Home {
   readonly zone = noonZone(Date.now() / 1000);
@@ -104,10 +107,14 @@ export class ReadersHome extends Home {
     const before = this.logOf(label).length;
     await this.typeWell(`launchctl kickstart gui/$(id -u)/${label}`);
     const marker = new RegExp(`^CLAUDE_QUOTA_JOB_(?:SKIPPED|RAN) .*\\n`, "m");
-    return await until(() => {
-      const log = this.logOf(label).slice(before);
-      return marker.test(log) && log;
-    }, `${label} has left its marker`);
+    return await until(
+      () => {
+        const log = this.logOf(label).slice(before);
+        return marker.test(log) && log;
+      },
+      `${label} has left its marker`,
+      PATIENCE,
+    );
   }
 
   /** Lets the catch-up's own agent make its round. */
@@ -115,10 +122,14 @@ export class ReadersHome extends Home {
     const label = CATCHUP_LABEL;
     const before = this.logOf("claude-quota-catchup").length;
     await this.typeWell(`launchctl kickstart gui/$(id -u)/${label}`);
-    await until(async () => {
-      const print = `launchctl print gui/$(id -u)/${label}`;
-      return /^\tlast exit code = \d/m.test(await this.typeWell(print));
-    }, "the catch-up has ended");
+    await until(
+      async () => {
+        const print = `launchctl print gui/$(id -u)/${label}`;
+        return /^\tlast exit code = \d/m.test(await this.typeWell(print));
+      },
+      "the catch-up has ended",
+      PATIENCE,
+    );
     return this.logOf("claude-quota-catchup").slice(before);
   }
 }
