@@ -56,7 +56,7 @@ export async function showStatus(
   const screen = { columns, day: day === null ? null : day.split("\n") };
   return [
     ...statusLines(circuit, books, now, policy, host.timeZone(), screen),
-    ...unknownLines(folder, unknown, columns),
+    ...unknownLines(folder, unknown, columns, host.env("HOME")),
   ].join("\n");
 }
 
@@ -73,13 +73,17 @@ function unknownLines(
   folder: string,
   unknown: readonly string[],
   columns: number,
+  home: string | undefined,
 ): string[] {
   const newest = unknown.at(-1);
   if (newest === undefined) return [];
+  const place = home !== undefined && folder.startsWith(`${home}/`)
+    ? `~${folder.slice(home.length)}`
+    : folder;
   const words = `Refusals in no known wording: ${unknown.length}, the newest`;
   return [
     quoting(words, " ", newest, columns),
-    `  all in ${folder}/unknown.log; if one is a limit, report it`,
+    `  see ${place}/unknown.log; if one is a limit, report it`,
   ];
 }
 

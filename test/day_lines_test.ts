@@ -169,7 +169,7 @@ Deno.test("the status of 15 jobs fits 24 lines of 80 columns", pure, () => {
       "no ".repeat(99),
       80,
     ),
-    "  all in ~/.local/state/claude-quota/unknown.log; if one is a limit, report it",
+    "  see ~/.local/state/claude-quota/unknown.log; if one is a limit, report it",
   ];
   assertEquals(lines.length, 24);
   assertEquals(lines.filter((line) => stringWidth(line) > 80), []);

@@ -1,10 +1,11 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path/join";
 import { noteKick } from "../lib/catchup_log.ts";
 import type { KickNote } from "../lib/catchup_world.ts";
 import { type DayEvent, dayEvents, lookAtDay } from "../lib/day.ts";
 import { type JobMarker, ranMarker, skippedMarker } from "../lib/marker.ts";
 import { ensureFolder, updateState } from "../lib/state.ts";
+import { Home } from "./harness.ts";
 import { Stage } from "./setup_stage.ts";
 
 const pure = { permissions: "none" } as const;
@@ -160,4 +161,17 @@ Deno.test("lookAtDay() reads the logs and books of one state folder", async () =
     ],
   );
   assertEquals(day.kicks.length, 1);
+});
+
+Deno.test("--status shows the books alone where the catch-up is not beside it", async () => {
+  await using home = new Home();
+  const words = home.words("quota_guard", { kind: "bundle" });
+  const alone = join(home.path, "quota_guard.js");
+  Deno.copyFileSync(words.at(-1) ?? "", alone);
+  const guard = [...words.slice(0, -1), alone];
+  await home.run([...guard, "--job", "post", "--", "true"]);
+  const { stdout } = await home.run([...guard, "--status"]);
+  assertMatch(stdout, /^ {2}post {2}\d\d:\d\d {2}ran, exit 0, no call seen$/m);
+  const json = await home.run([...guard, "--status", "--json"]);
+  assertEquals(JSON.parse(json.stdout).day, null);
 });
