@@ -1,7 +1,5 @@
-/**
- * A home folder for each test, with stand-ins for claude and launchctl in it,
- * and the two scripts as processes that know no other.
- */
+// A home folder for each test, with stand-ins for claude and launchctl in it,
+// and the two scripts as processes that know no other.
 import { join } from "@std/path/join";
 import { type PlistDict, plistXml } from "./plist_xml.ts";
 import { type Kind, type Script, scriptCommand } from "./script.ts";
@@ -62,11 +60,11 @@ export class Home implements AsyncDisposable {
     }
     // Deno keeps its packages in the home: an empty one would load them anew.
     const caches = Deno.build.os === "darwin" ? "Library/Caches" : ".cache";
-    const userCaches = Deno.env.get("XDG_CACHE_HOME") ??
+    const userCaches = Deno.env.get("XDG_CACHE_HOME") ||
       join(Deno.env.get("HOME") ?? "/", caches);
     Deno.mkdirSync(join(this.path, caches), { recursive: true });
     Deno.symlinkSync(
-      Deno.env.get("DENO_DIR") ?? join(userCaches, "deno"),
+      Deno.env.get("DENO_DIR") || join(userCaches, "deno"),
       join(this.path, caches, "deno"),
     );
     this.claude = new ClaudeStandIn(
@@ -76,6 +74,7 @@ export class Home implements AsyncDisposable {
     this.launchd = new LaunchdStandIn(
       join(this.path, "launchd"),
       join(this.bin, "launchctl"),
+      this.path,
     );
   }
 

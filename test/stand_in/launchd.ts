@@ -7,14 +7,19 @@ export class LaunchdStandIn {
   /** What it keeps: a folder for each label. */
   readonly folder: string;
 
-  /** Makes the program `path`, which works in any environment. */
-  constructor(folder: string, path: string) {
+  /**
+   * Makes the program `path`, which works in any environment.
+   *
+   * @param home of the user whose launchd it is; a caller's HOME goes before it
+   */
+  constructor(folder: string, path: string, home: string) {
     this.folder = folder;
     Deno.mkdirSync(folder, { recursive: true });
     const program = fromFileUrl(new URL("launchctl.ts", import.meta.url));
     executable(
       path,
-      `LAUNCHD_STAND_IN='${folder}' exec '${Deno.execPath()}' run -A --quiet ` +
+      `export HOME="\${HOME:-${home}}"\n` +
+        `LAUNCHD_STAND_IN='${folder}' exec '${Deno.execPath()}' run -A --quiet ` +
         `--no-config --no-lock '${program}' "$@"`,
     );
   }
