@@ -21,7 +21,7 @@ import {
 import { numberOr } from "./lenient.ts";
 import { circuitOpenMarker, probePassMarker } from "./marker.ts";
 import { callPath, findRealClaude } from "./real_claude.ts";
-import { addCall, readRun } from "./run_file.ts";
+import { addCall, beginCall, readRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
 import {
   LOCK_WAIT,
@@ -87,14 +87,11 @@ export async function runClaude(
     const end = await runInherited([claude, ...args], signals, { env, unset });
     // What it said is on the terminal; that it answered is all there is to tell.
     if (end.code === 0) {
-      noteCall(guard, host.env(ENV.run) ?? null, {
-        met: "ok",
-        owedFrom: null,
-        cost: null,
-      });
+      noteCall(guard, { met: "ok", owedFrom: null, cost: null });
     }
     return callCode(guard, claude, end);
   }
+  noteCall(guard, "begun");
   const { end, stdout, stderr } = await runTeed(
     [claude, ...args],
     signals,
@@ -116,6 +113,8 @@ export async function runClaude(
       passed: admission.passed,
       startedAt,
     });
+  } else {
+    noteCall(guard, { met: "failed", owedFrom: null, cost: null });
   }
   return callCode(guard, claude, end);
 }
@@ -135,45 +134,42 @@ async function admit(guard: Guard, model: string): Promise<Admission> {
   const { host, folder } = guard;
   const circuit = await circuitNow(guard);
   const now = host.now();
-  const id = host.env(ENV.run) ?? null;
   const scope = scopeLimit(circuit, model, now);
   if (scope !== null) {
     const remaining = Math.ceil(scope.open_until - now);
+    noteRefusal(guard, scope.open_until);
     host.say(circuitOpenMarker({ reason: `quota-${scope.family}`, remaining }));
-    noteRefusal(guard, id, scope.open_until);
     return { admitted: false };
   }
   if (!circuitStatus(circuit, now).is_open) {
     return { admitted: true, passed: null };
   }
   const refusal = refusalOf(circuit, now);
-  const run = folder !== null && id !== null ? readRun(folder, id) : null;
+  const id = host.env(ENV.run);
+  const run = folder !== null && id !== undefined ? readRun(folder, id) : null;
   const holdsProbe = host.env(ENV.probe) === "1" && run !== null && run.probe;
   if (!holdsProbe || metLimit(run)) {
+    noteRefusal(guard, null);
     host.say(circuitOpenMarker(refusal));
-    noteRefusal(guard, id, null);
     return { admitted: false };
   }
   host.say(probePassMarker(refusal));
   return { admitted: true, passed: circuit.opened_at };
 }
 
-function noteRefusal(
-  guard: Guard,
-  id: string | null,
-  owedFrom: number | null,
-): void {
-  noteCall(guard, id, { met: "refused", owedFrom, cost: null });
+/** Before the marker: what is said to be refused is owed. */
+function noteRefusal(guard: Guard, owedFrom: number | null): void {
+  noteCall(guard, { met: "refused", owedFrom, cost: null });
 }
 
-function noteCall(
-  guard: Guard,
-  id: string | null,
-  record: CallRecord,
-): void {
-  if (guard.folder === null || id === null) return;
+/** Puts a call on its run's tally: that it begins, or how it ended. */
+function noteCall(guard: Guard, call: CallRecord | "begun"): void {
+  const { folder, host } = guard;
+  const id = host.env(ENV.run);
+  if (folder === null || id === undefined) return;
   try {
-    addCall(guard.folder, id, record);
+    if (call === "begun") beginCall(folder, id);
+    else addCall(folder, id, call);
   } catch (error) {
     say(guard, `a call is not on its run's tally: ${reasonOf(error)}`);
   }
@@ -205,15 +201,18 @@ export async function recordClaudeResult(
   const scopeUntil = ending.ending === "limit" && ending.scope !== "account"
     ? openUntil(ending, host.now(), policy)
     : null;
-  noteCall(guard, host.env(ENV.run) ?? null, callRecord(ending, scopeUntil));
+  noteCall(guard, callRecord(ending, scopeUntil));
   if (ending.ending === "ok" && passed === null) {
     await recordAnswer(guard, startedAt);
     return;
   }
   if (!MOVES.has(ending.ending)) return;
-  if (ending.ending === "suspected") await keepWording(guard, ending.text);
+  const keepWording = ending.ending === "suspected" && ending.text !== ""
+    ? await wordingKeeper(guard, folder, ending.text)
+    : null;
   const recorded = await updateState(folder, host, (state) => {
     const now = host.now();
+    keepWording?.();
     const report = { ending, job: host.env(ENV.job) ?? null, model, passed };
     const circuit = recordEnding(state.circuit, report, now, policy);
     const books = ending.ending !== "ok"
@@ -229,14 +228,19 @@ export async function recordClaudeResult(
 }
 
 /** Keeps a refusal in no known wording for whoever adds the wording to the table. */
-async function keepWording(guard: Guard, text: string): Promise<void> {
-  if (guard.folder === null || text === "") return;
+async function wordingKeeper(
+  guard: Guard,
+  folder: string,
+  text: string,
+): Promise<() => void> {
   const { noteUnknown } = await import("./unknown_log.ts");
-  try {
-    noteUnknown(guard.folder, text, guard.host.now());
-  } catch (error) {
-    say(guard, `unknown.log cannot be written: ${reasonOf(error)}`);
-  }
+  return () => {
+    try {
+      noteUnknown(folder, text, guard.host.now());
+    } catch (error) {
+      say(guard, `unknown.log cannot be written: ${reasonOf(error)}`);
+    }
+  };
 }
 
 /** Notes that the allowance is there, unless that is known: the usual case costs no lock. */

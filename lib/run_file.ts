@@ -3,6 +3,7 @@ import { writeAllSync } from "./atomic_file.ts";
 import type { Host } from "./host.ts";
 import { ensureFolder, ensureOwnFolder, openInFolder } from "./state.ts";
 import {
+  BEGUN_LINE,
   callLine,
   type CallRecord,
   parseTally,
@@ -56,14 +57,24 @@ export function readRun(folder: string, id: string): Tally | null {
   }
 }
 
-/** Adds a call to its run: one append, no lock. Does nothing once the run has ended. */
+/** Adds a call to its run. Does nothing once the run has ended. */
 export function addCall(folder: string, id: string, record: CallRecord): void {
+  addLine(folder, id, callLine(record));
+}
+
+/** Notes that a call of the run begins. */
+export function beginCall(folder: string, id: string): void {
+  addLine(folder, id, BEGUN_LINE);
+}
+
+/** One append, no lock. */
+function addLine(folder: string, id: string, line: string): void {
   if (readRun(folder, id) === null) return;
   using file = openInFolder(runPath(folder, id), {
     append: true,
     create: false,
   });
-  writeAllSync(file, new TextEncoder().encode(callLine(record)));
+  writeAllSync(file, new TextEncoder().encode(line));
 }
 
 /** Ends a run: whatever still carries its id is refused while the circuit is open. */

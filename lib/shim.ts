@@ -1,5 +1,6 @@
+import { dirname } from "@std/path/dirname";
 import { join } from "@std/path/join";
-import { replaceFile } from "./atomic_file.ts";
+import { replaceFile, TEMP_SUFFIX } from "./atomic_file.ts";
 import type { Host } from "./host.ts";
 import { ensureFolder, ensureOwnFolder } from "./state.ts";
 
@@ -10,6 +11,9 @@ export interface Self {
   /** Absolute path of the script; null if it is compiled in. */
   script: string | null;
 }
+
+/** Seconds. */
+const LONGEST_WRITE = 60;
 
 /** Path of the shim in a state folder. */
 export function shimPath(folder: string): string {
@@ -75,5 +79,16 @@ export function ensureShim(self: Self, folder: string, host: Host): string {
   ensureFolder(folder, host);
   ensureOwnFolder(join(folder, "bin"), host);
   replaceFile(path, text, { mode: 0o700 });
+  sweepOldLeftovers(dirname(path), host);
   return path;
+}
+
+/** Written without the lock: a young temporary file may have a living writer. */
+function sweepOldLeftovers(bin: string, host: Host): void {
+  for (const { name } of Deno.readDirSync(bin)) {
+    if (!name.endsWith(TEMP_SUFFIX)) continue;
+    const path = join(bin, name);
+    const modified = Deno.statSync(path).mtime?.getTime() ?? 0;
+    if (modified / 1000 < host.now() - LONGEST_WRITE) Deno.removeSync(path);
+  }
 }

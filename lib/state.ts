@@ -9,7 +9,9 @@ import { ENV } from "./settings.ts";
 
 const CIRCUIT_FILE = "state.json";
 const BOOKS_FILE = "jobs.json";
-/** For both files; flock-ed, never deleted, never replaced. */
+/** Refusals in no known wording. */
+export const WORDINGS_FILE = "unknown.log";
+/** For all three; flock-ed, never deleted, never replaced. */
 const LOCK_FILE = "state.json.lock";
 const ROUND_LOCK_FILE = "catchup.lock";
 const BAD_FILES_KEPT = 3;
@@ -249,8 +251,8 @@ function readUnderLock(folder: string, name: string, host: Host): Fields {
 /** Under the lock any temporary file of ours was left by a writer that died. */
 function sweepLeftovers(folder: string): void {
   for (const { name } of Deno.readDirSync(folder)) {
-    const ours = name.startsWith(`${CIRCUIT_FILE}.`) ||
-      name.startsWith(`${BOOKS_FILE}.`);
+    const ours = [CIRCUIT_FILE, BOOKS_FILE, WORDINGS_FILE]
+      .some((file) => name.startsWith(`${file}.`));
     if (ours && name.endsWith(TEMP_SUFFIX)) Deno.removeSync(join(folder, name));
   }
 }

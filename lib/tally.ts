@@ -24,6 +24,9 @@ export interface Tally {
 /** First line of the file of a run that holds the probe. */
 export const PROBE_LINE = "probe\n";
 
+/** The line that a call adds before claude starts. */
+export const BEGUN_LINE = "begun\n";
+
 /** From harmless to grave, as `end=` names them. */
 const GRAVITY: readonly (EndingName | "refused")[] = [
   "ok",
@@ -62,10 +65,15 @@ function numberField(text: string | undefined): number | null {
     : Number(text);
 }
 
-/** Reads a run's file; lines that are cut or unknown do not count. */
+/**
+ * Reads a run's file; lines that are cut or unknown do not count. A call that
+ * began and never told how it ended was killed, and may have had its answer.
+ */
 export function parseTally(text: string): Tally {
   const calls: CallRecord[] = [];
+  let open = 0;
   for (const line of text.split("\n")) {
+    if (line + "\n" === BEGUN_LINE) open++;
     const [word, met, owedFrom, cost] = line.split(" ");
     const known = GRAVITY.find((name) => name === met);
     if (word !== "call" || known === undefined || cost === undefined) continue;
@@ -74,6 +82,10 @@ export function parseTally(text: string): Tally {
       owedFrom: numberField(owedFrom),
       cost: numberField(cost),
     });
+    if (known !== "refused") open--;
+  }
+  for (; open > 0; open--) {
+    calls.push({ met: "killed", owedFrom: null, cost: null });
   }
   return { probe: text.startsWith(PROBE_LINE), calls };
 }

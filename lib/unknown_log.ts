@@ -1,7 +1,7 @@
 import { join } from "@std/path/join";
 import { replaceFile } from "./atomic_file.ts";
+import { WORDINGS_FILE } from "./state.ts";
 
-const LOG_FILE = "unknown.log";
 const LARGEST = 65_536;
 
 /** Two refusals that differ in their figures only share a wording. */
@@ -11,7 +11,7 @@ function wordingOf(text: string): string {
 
 function linesOf(folder: string): string[] {
   try {
-    return Deno.readTextFileSync(join(folder, LOG_FILE)).split("\n")
+    return Deno.readTextFileSync(join(folder, WORDINGS_FILE)).split("\n")
       .filter((line) => line !== "");
   } catch {
     return [];
@@ -30,7 +30,7 @@ export function unknownWordings(folder: string): string[] {
 
 /**
  * Keeps a refusal in no known wording, once per wording; the oldest go when the
- * log would grow beyond 64 KiB.
+ * log would grow beyond 64 KiB. For whoever holds the lock on the state.
  *
  * @param text One line
  * @throws {Error} If the log cannot be written.
@@ -45,5 +45,5 @@ export function noteUnknown(folder: string, text: string, now: number): void {
   const bytes = (): number =>
     new TextEncoder().encode(lines.join("\n") + "\n").length;
   while (lines.length > 1 && bytes() > LARGEST) lines.shift();
-  replaceFile(join(folder, LOG_FILE), lines.join("\n") + "\n");
+  replaceFile(join(folder, WORDINGS_FILE), lines.join("\n") + "\n");
 }

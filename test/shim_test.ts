@@ -84,6 +84,24 @@ Deno.test("ensureShim() writes a stale shim anew, and leaves one alone that is r
   assertEquals([...Deno.readDirSync(join(folder, "bin"))].length, 1);
 });
 
+Deno.test("ensureShim() sweeps what a dead writer left, not what a living one writes", () => {
+  using temp = new TempFolder();
+  const folder = join(temp.path, "state");
+  const host = fakeHost(NOW);
+  const self = { interpreter: "/opt/deno", script: "/opt/quota_guard.js" };
+  const bin = join(ensureShim(self, folder, host), "..");
+  for (const [name, age] of [["old", 100], ["young", 1]] as const) {
+    const path = join(bin, `claude.7-${name}.tmp`);
+    Deno.writeTextFileSync(path, "#!/bin");
+    Deno.utimeSync(path, NOW - age, NOW - age);
+  }
+  ensureShim({ ...self, interpreter: "/new/deno" }, folder, host);
+  assertEquals([...Deno.readDirSync(bin)].map((entry) => entry.name).sort(), [
+    "claude",
+    "claude.7-young.tmp",
+  ]);
+});
+
 Deno.test("ensureShim() goes through no link", () => {
   using temp = new TempFolder();
   const outside = join(temp.path, "outside");

@@ -177,7 +177,14 @@ Deno.test("updateState() sweeps what dead writers left, and nothing else", async
   Deno.chmodSync(temp.path, 0o700);
   const host = fakeHost(NOW);
   const mine = ["other.tmp", "state.json.old", "notes"];
-  for (const name of [...mine, "state.json.7-ab.tmp", "jobs.json.7-cd.tmp"]) {
+  for (
+    const name of [
+      ...mine,
+      "state.json.7-a.tmp",
+      "jobs.json.7-b.tmp",
+      "unknown.log.7-c.tmp",
+    ]
+  ) {
     Deno.writeTextFileSync(join(temp.path, name), "half");
   }
   await updateState(temp.path, host, () => ({ result: null }));

@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
 import {
+  BEGUN_LINE,
   callLine,
   type CallRecord,
   callRecord,
@@ -193,5 +194,26 @@ Deno.test(
     const text = "call ok - -\ncall nonsense - -\n\nx\ncall limit -\ncall li";
     assertEquals(parseTally(text).calls, [aCall("ok")]);
     assertEquals(parseTally("call limit x y\n").calls, [aCall("limit")]);
+  },
+);
+
+Deno.test(
+  "parseTally() takes a call that never told its end for killed",
+  pure,
+  () => {
+    const begun = (...rest: CallRecord[]): CallRecord[] =>
+      parseTally(BEGUN_LINE.repeat(2) + rest.map(callLine).join("")).calls;
+    assertEquals(begun(aCall("ok"), aCall("limit")), [
+      aCall("ok"),
+      aCall("limit"),
+    ]);
+    assertEquals(begun(aCall("limit")), [aCall("limit"), aCall("killed")]);
+    // What is refused does not begin.
+    assertEquals(begun(aCall("refused"), aCall("ok")).map((call) => call.met), [
+      "refused",
+      "ok",
+      "killed",
+    ]);
+    assertEquals(begun(aCall("ok"), aCall("ok"), aCall("ok")).length, 3);
   },
 );
