@@ -1,0 +1,284 @@
+/** A job and its call on their way through the guard, under strace. */
+import { assert, assertEquals } from "@std/assert";
+import { join } from "@std/path/join";
+import {
+  books,
+  isOpen,
+  newest,
+  now,
+  openCircuit,
+  writeState,
+} from "../guard_steps.ts";
+import { type Finished, Home } from "../harness.ts";
+import { Broken } from "./report.ts";
+import {
+  jsonOf,
+  lines,
+  lockIsFree,
+  namesBelow,
+  outcomeOf,
+  runBounded,
+} from "./run.ts";
+import { type Injection, straceWords, type SystemCall } from "./strace.ts";
+
+/** One way through the guard. */
+export interface Way {
+  name: string;
+  /** What its call meets; without it the job makes none. */
+  claude?: "ok" | "limit" | "suspected" | "budget";
+  priority?: boolean;
+  /** When the circuit opens, if it does. */
+  open?: "before" | "during";
+  /** Whose system calls are meant: the guard of the job, or that of its call. */
+  traced: "job" | "call";
+}
+
+/** Every way that is taken in the long form. */
+export const WAYS: readonly Way[] = [
+  { name: "job", traced: "job" },
+  { name: "job, answered", claude: "ok", traced: "job" },
+  { name: "job, at the limit", claude: "limit", traced: "job" },
+  { name: "skipped job", open: "before", traced: "job" },
+  {
+    name: "probing job, answered",
+    open: "before",
+    priority: true,
+    claude: "ok",
+    traced: "job",
+  },
+  {
+    name: "probing job, at the limit",
+    open: "before",
+    priority: true,
+    claude: "limit",
+    traced: "job",
+  },
+  { name: "call, answered", claude: "ok", traced: "call" },
+  { name: "call, at the limit", claude: "limit", traced: "call" },
+  {
+    name: "call, refused in unknown words",
+    claude: "suspected",
+    traced: "call",
+  },
+  { name: "call, stopped by its budget", claude: "budget", traced: "call" },
+  {
+    name: "call, refused by the circuit",
+    claude: "ok",
+    open: "during",
+    traced: "call",
+  },
+  {
+    name: "probing call, answered",
+    open: "before",
+    priority: true,
+    claude: "ok",
+    traced: "call",
+  },
+  {
+    name: "probing call, at the limit",
+    open: "before",
+    priority: true,
+    claude: "limit",
+    traced: "call",
+  },
+];
+
+/** The exit code of the job, whatever its call meets. */
+export const JOB_EXIT = 3;
+const OTHER = { outcome: "skipped", ts: 1_700_000_000, reason: "quota" };
+
+/** A home with one job in it. */
+export class GuardScene implements AsyncDisposable {
+  readonly home = new Home();
+  readonly way: Way;
+  readonly log = join(this.home.path, "trace");
+  readonly #starts = join(this.home.path, "starts");
+  readonly #ends = join(this.home.path, "ends");
+
+  constructor(way: Way) {
+    this.way = way;
+    this.home.claude.script(way.claude ?? "ok");
+    writeState(this.home, "jobs.json", { jobs: { other: OTHER } });
+    if (way.open === "before") openCircuit(this.home);
+  }
+
+  /** Runs the job, with or without harm. */
+  async run(
+    harm: { call: SystemCall; what: Injection } | null,
+  ): Promise<Finished> {
+    const strace = straceWords(this.log, harm);
+    const { traced } = this.way;
+    const job = this.#script(traced === "call" ? strace : []);
+    return await runBounded(
+      this.home,
+      [...(traced === "job" ? strace : []), ...this.#job("mail", job)],
+    );
+  }
+
+  /** The words of the guard with a job of this way. */
+  #job(label: string, script: string): string[] {
+    return [
+      ...this.home.words("quota_guard", { kind: "bundle" }),
+      ...["--job", label, ...(this.way.priority ? ["--priority"] : [])],
+      ...["--", "/bin/sh", "-c", script],
+    ];
+  }
+
+  #script(tracer: readonly string[]): string {
+    const { claude, open } = this.way;
+    const opens = open === "during" ? this.#opening() : "";
+    const call = claude === undefined
+      ? ""
+      : `${tracer.map((word) => `'${word}'`).join(" ")} "$CLAUDE" -p hi;`;
+    return `echo >> '${this.#starts}'; echo out; ${opens} ${call} echo >> '${this.#ends}'; exit ${JOB_EXIT}`;
+  }
+
+  /** A command that opens the circuit as another job's call would. */
+  #opening(): string {
+    const text = JSON.stringify({
+      open_until: Math.floor(now()) + 7200,
+      opened_at: now(),
+    });
+    const path = join(this.home.state, "state.json");
+    return `echo '${text}' > '${path}.new' && mv '${path}.new' '${path}';`;
+  }
+
+  get starts(): number {
+    return lines(this.#starts);
+  }
+
+  get ends(): number {
+    return lines(this.#ends);
+  }
+
+  /** What must hold however the run ended. */
+  async check(run: Finished): Promise<void> {
+    const { home, way } = this;
+    for (const name of ["state.json", "jobs.json"]) {
+      try {
+        jsonOf(join(home.state, name));
+      } catch (error) {
+        throw new Error(`${name} is damaged: ${error}`);
+      }
+    }
+    assert(lockIsFree(home), "the lock is held");
+    const inLog = newest(run.stderr, "mail");
+    const onBooks = books(home).jobs?.mail?.outcome;
+    if (inLog === undefined && onBooks !== undefined) {
+      throw new Broken("lost", "on the books but not in the log");
+    }
+    const outcome = await outcomeOf(home, "mail", run.stderr);
+    if (outcome?.kind === "RAN" && this.ends !== 1) {
+      throw new Broken("lost", "recorded as run although it did not end");
+    }
+    if (way.open === "before" && !way.priority) {
+      assertEquals(this.starts, 0, "it ran although the circuit is open");
+    }
+    const met = home.claude.calls().length > 0;
+    if (way.traced === "job") this.#checkJob(outcome?.kind, met);
+    else this.#checkCall(run, outcome?.kind, met);
+    await this.#checkNext(outcome?.kind);
+  }
+
+  /** The call's guard was left alone: what it met is known. */
+  #checkJob(outcome: "RAN" | "SKIPPED" | undefined, met: boolean): void {
+    const { claude } = this.way;
+    if (claude === "limit" && outcome === "RAN") {
+      throw new Broken("lost", "it met the limit and is recorded as run");
+    }
+    if (claude === "limit" && met) assert(isOpen(this.home), "not opened");
+    if (claude === "ok" && outcome === "SKIPPED" && met) {
+      throw new Broken("doubled", "it was answered and is owed");
+    }
+    if (claude === undefined && this.starts > 0 && outcome === "SKIPPED") {
+      throw new Broken("doubled", "it ran and is owed");
+    }
+  }
+
+  /** The job's guard was left alone: it sees the job through. */
+  #checkCall(
+    run: Finished,
+    outcome: "RAN" | "SKIPPED" | undefined,
+    met: boolean,
+  ): void {
+    const { home, way } = this;
+    assertEquals([this.ends, run.code], [1, JOB_EXIT]);
+    assertEquals(
+      run.stderr.split("\n").filter((line) =>
+        /^CLAUDE_QUOTA_JOB_(RAN|SKIPPED) /.test(line)
+      ).length,
+      1,
+    );
+    // What others learn of this limit, the job has learned before.
+    const opened = way.claude === "limit" && way.open === undefined &&
+      isOpen(home);
+    const refused = run.stderr.includes("CLAUDE_QUOTA_CIRCUIT_OPEN ");
+    if ((opened || refused) && outcome !== "SKIPPED") {
+      throw new Broken("lost", "refused and not owed");
+    }
+    if (way.open === "during" && met) {
+      throw new Broken("doubled", "claude was asked although it is refused");
+    }
+    if (way.claude === "ok" && met && outcome === "SKIPPED") {
+      throw new Broken("doubled", "it was answered and is owed");
+    }
+  }
+
+  /** The next ones are not hindered, and clean up. */
+  async #checkNext(before: "RAN" | "SKIPPED" | undefined): Promise<void> {
+    const { home, way } = this;
+    const mail = JSON.stringify(books(home).jobs?.mail);
+    const closed = !isOpen(home);
+    home.claude.script("ok");
+    ageLeftovers(home.state);
+    const next = await runBounded(
+      home,
+      this.#job("next", closed ? '"$CLAUDE" -p hi' : "true"),
+    );
+    assertQuiet(next);
+    assertEquals(next.code, 0);
+    const { jobs = {} } = books(home);
+    assertEquals(JSON.stringify(jobs.mail), mail, "the next job changed it");
+    assertEquals(jobs.other?.ts, OTHER.ts, "another job's entry is gone");
+    assert(jobs.next !== undefined, "the next job is not on the books");
+    if (closed) assertEquals(newest(next.stderr, "next"), "RAN");
+    // One probe an interval, also for those who come after a kill.
+    if (way.priority && !closed) {
+      const again = await runBounded(
+        home,
+        this.#job("mail", '"$CLAUDE" -p hi'),
+      );
+      assertQuiet(again);
+      const probes = home.claude.calls().length;
+      if (probes > 1) throw new Broken("doubled", `${probes} probes`);
+    }
+    if (!closed) {
+      // Only who starts a job looks after the shim.
+      writeState(home, "state.json", "{}");
+      assertQuiet(await runBounded(home, this.#job("next", "true")));
+    }
+    const left = namesBelow(home.state).filter((name) => name.endsWith(".tmp"));
+    assertEquals(left, [], `left over, outcome ${before}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.home[Symbol.asyncDispose]();
+  }
+}
+
+/** Nothing but markers on stderr. */
+export function assertQuiet({ stderr }: Finished): void {
+  const words = stderr.split("\n").filter((line) =>
+    line !== "" && !line.startsWith("CLAUDE_QUOTA_")
+  );
+  assertEquals(words, []);
+}
+
+/** Makes half-written files old: young ones may have a living writer. */
+function ageLeftovers(folder: string): void {
+  for (const name of namesBelow(folder)) {
+    if (!name.endsWith(".tmp")) continue;
+    const path = join(folder, name);
+    Deno.utimeSync(path, now() - 3600, now() - 3600);
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * `deno task torture`: kills, faults, load, signals, hostile input, intruders and
+ * clocks, and a table of what became of it. Takes about a quarter of an hour.
+ *
+ * @module
+ */
+import { killGuards } from "./kills.ts";
+import { Section, table } from "./report.ts";
+
+const ALL = { ways: Infinity, points: Infinity };
+
+const SECTIONS: Record<string, [string, (s: Section) => Promise<void>]> = {
+  kills: ["killed at a stop point", async (section) => {
+    await killGuards(section, ALL);
+  }],
+};
+
+async function main(names: readonly string[]): Promise<number> {
+  const done: Section[] = [];
+  for (const [name, [title, work]] of Object.entries(SECTIONS)) {
+    if (names.length > 0 && !names.includes(name)) continue;
+    const section = new Section(title);
+    const started = performance.now();
+    console.error(`${title} ...`);
+    await work(section);
+    for (const words of section.failures) console.error(`  BROKEN ${words}`);
+    const seconds = (performance.now() - started) / 1000;
+    console.error(`  ${section.cases} cases, ${seconds.toFixed(0)} s`);
+    done.push(section);
+  }
+  console.log(table(done));
+  return done.some(({ failures }) => failures.length > 0) ? 1 : 0;
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
