@@ -97,6 +97,7 @@ Deno.test("dayLines() fit the terminal, whatever the labels", pure, () => {
     // All axes begin in the same column.
     const starts = jobs.map((line) => stringWidth(line.split("  ·")[0] ?? ""));
     assertEquals(new Set(starts).size, 1);
+    assertEquals((starts[0] ?? 0) <= 28, true);
   }
   const [, long = ""] = dayLines(day, plain);
   assertMatch(long, /^….*nightly-review /);

@@ -1,5 +1,6 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path/join";
+import type { JobEntry } from "../lib/books.ts";
 import { noteKick } from "../lib/catchup_log.ts";
 import type { KickNote } from "../lib/catchup_world.ts";
 import { type DayEvent, dayEvents, lookAtDay } from "../lib/day.ts";
@@ -30,6 +31,19 @@ function kick(at: number, seconds: number): KickNote {
     seconds,
     outcome: "ran, exit 0",
     exit: 0,
+  };
+}
+
+function entry(ts: number): JobEntry {
+  return {
+    outcome: "ran",
+    ts,
+    exit: 3,
+    reason: null,
+    ending: "failed",
+    calls: 2,
+    seconds: 1,
+    owed_from: null,
   };
 }
 
@@ -127,16 +141,11 @@ Deno.test("lookAtDay() reads the logs and books of one state folder", async () =
   await updateState(stage.state, stage.host, ({ books }) => ({
     books: {
       ...books,
-      jobs: new Map([["gone", {
-        outcome: "ran",
-        ts: at("06:00"),
-        exit: 3,
-        reason: null,
-        ending: "failed",
-        calls: 2,
-        seconds: 1,
-        owed_from: null,
-      }]]),
+      jobs: new Map([
+        ["gone", entry(at("06:00"))],
+        // Older than what its log says.
+        ["post-job", entry(at("06:00"))],
+      ]),
     },
     result: null,
   }));
@@ -153,6 +162,7 @@ Deno.test("lookAtDay() reads the logs and books of one state folder", async () =
       ["gone", 2, ["06:00 failed"]],
       ["mail", null, ["08:00 unseen"]],
       ["post", null, [
+        "06:00 failed",
         "07:00 skipped",
         "07:30 caught up",
         "09:00 owed",

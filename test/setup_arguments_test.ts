@@ -9,6 +9,8 @@ const pure = { permissions: "none" } as const;
 Deno.test("setupMode() sees a mode wherever it stands", pure, () => {
   assertEquals(setupMode(["--agents", "d", "--doctor"]), "doctor");
   assertEquals(setupMode(["--dry-run", "--all"]), null);
+  // Never a round instead.
+  assertEquals(setupMode(["--wrap=com.me.post"]), "wrap");
 });
 
 Deno.test("parseSetupArguments() reads what is to be done", pure, () => {
@@ -72,6 +74,7 @@ Deno.test("parseSetupArguments() reads what is to be done", pure, () => {
 
 Deno.test("parseSetupArguments() refuses what it cannot read", pure, () => {
   const refused: [string[], string][] = [
+    [["--wrap=a"], "--wrap needs a label or a file, or --all"],
     [["--wrap"], "--wrap needs a label or a file, or --all"],
     [["--unwrap"], "--unwrap needs a label"],
     [["--wrap", "a", "--all"], "--all takes no names"],

@@ -97,6 +97,23 @@ Deno.test("--install refuses while a round is at work, and leaves the file", asy
   assertEquals(textOf(path), before);
 });
 
+Deno.test("--install says that launchd has it switched off, whatever bootstrap says", async () => {
+  using stage = new Stage();
+  stage.launchctl = {
+    domain: "gui/501",
+    run: ([verb]) =>
+      Promise.resolve({
+        code: verb === "print-disabled" ? 0 : verb === "print" ? 113 : 5,
+        stdout: `\t"${NAME}" => disabled\n`,
+        stderr: "",
+        timedOut: false,
+      }),
+  };
+  const { code, text } = await stage.run("--install");
+  assertEquals(code, 1);
+  assertMatch(text, /disabled: run launchctl enable gui\/501\/local/);
+});
+
 Deno.test("--install refuses an interpreter that will not last", async () => {
   using stage = new Stage();
   const passing = stage.program(

@@ -6,6 +6,7 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import { join } from "@std/path/join";
+import { textOf } from "./files.ts";
 import { until } from "./harness.ts";
 import { InstalledHome } from "./setup_home.ts";
 
@@ -124,6 +125,8 @@ Deno.test("--install again takes over a new interval", async () => {
   const path = join(home.agents, `${CATCHUP}.plist`);
   assertMatch(Deno.readTextFileSync(path), /<integer>600<\/integer>/);
   assertEquals((Deno.statSync(path).mode ?? 0) & 0o777, 0o644);
+  const loaded = textOf(join(home.launchd.folder, CATCHUP, "service.json"));
+  assertMatch(loaded, /"StartInterval":600/);
   await home.launchctl("disable", home.target(CATCHUP));
   assertMatch(
     await home.catchup(["--install"], 1),

@@ -380,6 +380,11 @@ Deno.test("--wrap --all asks about calendar jobs that call claude", async () => 
     ...calendar,
   });
   stage.agent("d", { ProgramArguments: ["claude", "-p"], StartInterval: 60 });
+  const other = stage.program(
+    join(stage.home, "jobs", "e.sh"),
+    "#!/bin/sh\n# claude -p was here\ntrue\n",
+  );
+  stage.agent("e", { ProgramArguments: [other], ...calendar });
   const nobody = await stage.run("--wrap", "--all");
   assertMatch(
     nobody.text,
