@@ -37,13 +37,13 @@ Deno.test("verdictTable() shows what is owed first, then the rest, and counts", 
 
 Deno.test("verdictTable() aligns wide characters by what a terminal gives them", async () => {
   using stage = new Stage();
-  stage.job("日報の投稿");
+  stage.job("毎朝の日報を投稿");
   stage.job("daily-brief");
   const lines = await tableOf(stage, { all: true, colour: false });
   const columns = lines.slice(0, 3).map((line) => {
     const before = line.slice(0, line.search(/SCHEDULE|daily 08/));
-    // Five characters of two columns each.
-    return before.length + (before.includes("日") ? 5 : 0);
+    // Eight characters of two columns each.
+    return before.length + (before.includes("日") ? 8 : 0);
   });
   assertEquals(new Set(columns).size, 1, lines.join("\n"));
 });

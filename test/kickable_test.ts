@@ -1,7 +1,13 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { emptyBooks, type Kick } from "../lib/books.ts";
 import type { Candidate } from "../lib/candidate.ts";
-import { kicksToday, slotWasMissed, whyNotNow } from "../lib/kickable.ts";
+import {
+  kicksToday,
+  slotWasMissed,
+  whyNotByLaunchd,
+  whyNotNow,
+} from "../lib/kickable.ts";
+import { unknownService } from "../lib/service.ts";
 
 const ZONE = "Europe/Berlin";
 
@@ -138,6 +144,38 @@ Deno.test(
       "kicked 3 times today already",
     );
     assertEquals(why({ count: 3, at: at("00:00") - 1 }), null);
+  },
+);
+
+Deno.test(
+  "whyNotByLaunchd() takes an open kick for made unless launchd's count says that it was not",
+  pure,
+  () => {
+    const moment = { now: at("12:00"), timeZone: ZONE };
+    const why = (before: number | null, runs: number | null): string | null => {
+      const books = emptyBooks();
+      books.kicks.set("me", {
+        skip_ts: SKIP,
+        at: at("11:00"),
+        runs: before,
+        count: 0,
+        done: false,
+      });
+      const status = {
+        ...unknownService("", "no"),
+        found: "yes" as const,
+        state: "not running",
+        runs,
+      };
+      const view = { status, disabled: null, overruledBy: null };
+      return whyNotByLaunchd(MORNING, view, books, moment);
+    };
+    assertEquals(why(4, 4), null);
+    for (
+      const [before, runs] of [[4, 5], [4, 0], [null, 4], [null, null]] as const
+    ) {
+      assertMatch(why(before, runs) ?? "", /how it ended is not known/);
+    }
   },
 );
 

@@ -246,14 +246,44 @@ Deno.test("Round told to end makes no new kick, and the next one waits for what 
 });
 
 Deno.test("Round told to end during the probe kicks nothing", async () => {
+  for (const ok of [true, false]) {
+    using stage = new Stage();
+    stage.job("a");
+    stage.probe = () => {
+      stage.stop.abort(130);
+      return Promise.resolve(ok);
+    };
+    assertEquals((await stage.run()).exit, 130);
+    assertEquals(stage.launchd.calls.some((c) => c.startsWith("kick")), false);
+  }
+});
+
+Deno.test("Round does not wait for what was left running where nothing else is owed", async () => {
   using stage = new Stage();
-  stage.job("a");
-  stage.probe = () => {
-    stage.stop.abort(130);
-    return Promise.resolve(true);
+  stage.job("a", { takes: 500 });
+  stage.host.onSleep = () => stage.stop.abort(143);
+  await stage.run({ noProbe: true });
+  stage.stop = new AbortController();
+  const { slept } = stage.host;
+  const before = slept.length;
+  assertEquals((await stage.run({ noProbe: true })).exit, 0);
+  assertEquals(slept.length, before);
+  assertMatch(stage.told.at(-1) ?? "", /^a: running already/);
+});
+
+Deno.test("Round exits with 1 where a job failed before the circuit opened again", async () => {
+  using stage = new Stage();
+  stage.job("a", { end: "failed" });
+  stage.job("b");
+  const world = stage.world();
+  const { kick } = world;
+  world.kick = async (...args) => {
+    const end = await kick(...args);
+    await stage.openCircuit(3600);
+    return end;
   };
-  assertEquals((await stage.run()).exit, 130);
-  assertEquals(stage.launchd.calls.some((c) => c.startsWith("kick")), false);
+  assertEquals((await run(world, OPTIONS)).exit, 1);
+  assertEquals(stage.launchd.starts, ["a"]);
 });
 
 Deno.test("Round ends where a job cannot be stopped, and the next one waits for it", async () => {
@@ -335,7 +365,7 @@ Deno.test("Round makes no kick that another catch-up has recorded since", async 
             ...books,
             kicks: new Map([["a", {
               skip_ts: stage.before(4 * 3600),
-              at: stage.host.now(),
+              at: stage.before(1),
               runs: 0,
               count: 0,
               done: false,
@@ -351,6 +381,8 @@ Deno.test("Round makes no kick that another catch-up has recorded since", async 
   assertEquals([looks, result.kicked, result.exit], [2, 0, 0]);
   assertEquals(stage.launchd.starts, []);
   assertMatch(stage.told.at(-1) ?? "", /another catch-up has just kicked it/);
+  const { kicks } = await readBooks(stage.state, stage.host);
+  assertEquals(kicks.get("a")?.at, stage.before(1));
 });
 
 Deno.test("Round does not kick again what ran under a kick that was never closed", async () => {
