@@ -148,12 +148,11 @@ Deno.test("--batch reads the list from its input", async () => {
     { stdin: "a\n" },
   );
   assertMatch(run.stderr, /"a": failed after 2 attempts: .*is empty/);
-  const again = await runGuard(
-    home,
-    // The worker's input is empty, not the rest of the list.
-    ["--batch", "-", "--into", home.out, "--stdout", "--"]
-      .concat(["sh", "-c", "cat; echo x"]),
-    { stdin: "a\nb\n" },
+  // The worker's input is empty, not the batch's.
+  const again = await home.items("a").batch(
+    ["--stdout"],
+    ["sh", "-c", "cat; echo x"],
+    { stdin: "not this\n" },
   );
   assertEquals(again.code, 0, again.stderr);
   assertEquals(textOf(join(home.out, "a.out")), "x\n");

@@ -132,11 +132,15 @@ class GateHome extends Home {
 
 Deno.test("--progress: tries again while there is more, until it is done", async () => {
   await using home = new GateHome();
+  home.claude.script("budget");
   const run = await home.gated(
     "echo > done/$n.json; [ $n = 3 ] || { claude -p x; exit 1; }",
   );
   assertEquals([run.code, home.attempts()], [0, 3], run.stderr);
-  assertMatch(run.stderr, /\nCLAUDE_QUOTA_JOB_RAN job=posts exit=0 ts=\d+\n$/);
+  assertMatch(
+    run.stderr,
+    /\nCLAUDE_QUOTA_JOB_RAN job=posts exit=0 end=budget ts=\d+\n$/,
+  );
   assertNotMatch(run.stderr, /no forward progress/);
   // The tally spans all attempts.
   const [entry] = Object.values(
