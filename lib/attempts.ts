@@ -2,7 +2,12 @@ import { expandGlobSync } from "@std/fs/expand-glob";
 import { join } from "@std/path/join";
 import type { ChildEnd } from "./child.ts";
 import { type Guard, say } from "./guard.ts";
-import { counts, type Gate, nextAttempt, noProgressLine } from "./progress_gate.ts";
+import {
+  counts,
+  type Gate,
+  nextAttempt,
+  noProgressLine,
+} from "./progress_gate.ts";
 import { reasonOf } from "./state.ts";
 import type { Tally } from "./tally.ts";
 
