@@ -71,7 +71,8 @@ function ownSelf(): Self {
 function worldOf(host: Host, command: RunCommand): CatchupWorld {
   const launchctl = openLaunchctl(host.env);
   const self = ownSelf();
-  const stop = stopOnSignals();
+  // A look may be cut off at any time.
+  const stop = command.dryRun ? new AbortController().signal : stopOnSignals();
   const line = new ProgressLine(Deno.stderr);
   const tell = (words: string): void => {
     const stamp = Temporal.Now.plainDateTimeISO().toString({

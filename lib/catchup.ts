@@ -18,6 +18,7 @@ import { type AgentFile, readLaunchAgents } from "./launch_agent.ts";
 import { disabledLabels } from "./launchctl.ts";
 import { Round } from "./round.ts";
 import { SHORT_LOCK_WAIT, updateState } from "./state.ts";
+import { stopCode } from "./stop.ts";
 import { WakeWatch } from "./wake.ts";
 
 /**
@@ -47,6 +48,7 @@ export async function run(
   };
   const checked: Checked[] = [];
   for (const candidate of candidates) {
+    if (world.stop.aborted) break;
     const books = look.books(candidate.folder);
     checked.push(await check(world, candidate, books, survey));
   }
@@ -60,6 +62,8 @@ export async function run(
     findings,
   };
   if (options.dryRun) return result;
+  const stopped = stopCode(world.stop);
+  if (stopped !== null) return { ...result, exit: stopped };
   for (const { candidate, whyNot } of checked) {
     if (whyNot !== null) world.tell(`${candidate.agent.label}: ${whyNot}`);
   }

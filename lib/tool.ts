@@ -53,7 +53,11 @@ export function toolRunner(program: string): RunTool {
     let timedOut = false;
     const timer = setTimeout(() => {
       timedOut = true;
-      child.kill("SIGKILL");
+      try {
+        child.kill("SIGKILL");
+      } catch {
+        // It has just ended.
+      }
     }, timeoutSeconds * 1000);
     const { code } = await child.status;
     clearTimeout(timer);

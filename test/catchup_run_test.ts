@@ -156,6 +156,8 @@ Deno.test("quota_catchup judges and probes two accounts each in its own environm
     undefined,
     undefined,
   ]);
+  const lines = (await runGuard(home, ["--status"])).stdout;
+  assertMatch(lines, /^Catch-up: came by \d\d:\d\d$/m);
   const status = await runGuard(home, ["--status", "--json"]);
   assert(JSON.parse(status.stdout).last_catchup >= home.skipTs + 3600);
 });

@@ -245,6 +245,18 @@ Deno.test("Round told to end makes no new kick, and the next one waits for what 
   assertEquals((await stage.run({ noProbe: true })).candidates, []);
 });
 
+Deno.test("run() told to end while it looks around ends at once", async () => {
+  using stage = new Stage();
+  stage.job("a");
+  stage.job("b");
+  stage.launchd.answer = ([verb]) => {
+    if (verb === "print") stage.stop.abort(129);
+    return null;
+  };
+  assertEquals((await stage.run({ noProbe: true })).exit, 129);
+  assertEquals(stage.launchd.calls.length, 2);
+});
+
 Deno.test("Round told to end during the probe kicks nothing", async () => {
   for (const ok of [true, false]) {
     using stage = new Stage();
