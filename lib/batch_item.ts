@@ -6,7 +6,12 @@ import {
   writeFailed,
 } from "./batch_folder.ts";
 import type { Batch } from "./batch_arguments.ts";
-import { costOf, type ItemEnd, judgeAttempt } from "./batch_plan.ts";
+import {
+  type Attempt,
+  type ItemEnd,
+  judgeAttempt,
+  sumOf,
+} from "./batch_plan.ts";
 import { runInherited } from "./child.ts";
 import { circuitStatus } from "./circuit.ts";
 import { claimItem } from "./claim.ts";
@@ -95,129 +100,112 @@ function removePart(part: string): void {
   }
 }
 
-/** The tries at one item, which share one run of the guard's. */
-class ItemRun implements Disposable {
-  readonly #work: BatchWork;
-  readonly #item: string;
-  readonly #paths: ItemPaths;
-  readonly #run: GuardRun;
-  #calls: CallRecord[] = [];
-
-  constructor(
-    work: BatchWork,
-    item: string,
-    paths: ItemPaths,
-    probe: boolean,
-  ) {
-    this.#work = work;
-    this.#item = item;
-    this.#paths = paths;
-    this.#run = work.startRun(probe);
+/** One attempt, up to its part: what it came to, and its cost. */
+async function attemptItem(
+  work: BatchWork,
+  item: string,
+  probe: boolean,
+  places: { QUOTA_PART: string; QUOTA_OUT: string },
+): Promise<{ attempt: Attempt; cost: number | null }> {
+  const { guard } = work;
+  const run = work.startRun(probe);
+  try {
+    const end = await runInherited(commandFor(work, item), guard.signals, {
+      stdin: "null",
+      env: { ...run.env, QUOTA_ITEM: item, ...places },
+    });
+    const calls = guard.folder !== null && run.id !== null
+      ? readRun(guard.folder, run.id)?.calls ?? []
+      : [];
+    for (const call of calls) noteInOuterRun(work, call);
+    const attempt: Attempt = end.started
+      ? judgeAttempt(end.code, calls)
+      : { kind: "stopped", why: `cannot start: ${end.why}` };
+    return { attempt, cost: sumOf(calls.map((call) => call.cost)) };
+  } finally {
+    if (guard.folder !== null && run.id !== null) endRun(guard.folder, run.id);
   }
+}
 
-  /** Tries until it is committed or there is no point in another try. */
-  async tryAll(): Promise<ItemEnd> {
-    const { guard, options } = this.#work;
-    for (let attempt = 1;; attempt++) {
-      const tried = await this.#try(attempt);
-      if (tried.kind === "committed") return tried;
-      if (guard.signals.code !== null) {
-        return { kind: "interrupted", cost: costOf(this.#calls) };
-      }
-      if (
-        tried.kind === "limit" ||
-        (tried.kind === "crashed" && await isOpen(guard))
-      ) return { kind: "limit", cost: costOf(this.#calls) };
-      if (tried.kind === "stopped" || attempt >= options.attempts) {
-        return this.#failed(tried.why, attempt);
-      }
-    }
+/** Commits a whole part; one that is not whole is as bad as a crash. */
+async function commit(
+  work: BatchWork,
+  part: string,
+  paths: ItemPaths,
+  facts: Parameters<typeof commitPart>[3],
+): Promise<
+  Extract<ItemEnd, { kind: "committed" }> | Extract<Attempt, { why: string }>
+> {
+  try {
+    const { endsWith } = work.options;
+    const marker = await commitPart(part, paths, endsWith, facts);
+    removeFailed(paths);
+    return { kind: "committed", marker };
+  } catch (error) {
+    const why = error instanceof PartError
+      ? error.message
+      : `cannot commit: ${reasonOf(error)}`;
+    return { kind: "crashed", why };
   }
+}
 
-  async #try(
-    attempt: number,
-  ): Promise<
-    | Extract<ItemEnd, { kind: "committed" }>
-    | { kind: "limit" }
-    | { kind: "stopped" | "crashed"; why: string }
-  > {
-    const { guard, dir, options } = this.#work;
-    const part = partPath(dir, this.#paths.name);
+/** Tries until the item is committed or there is no point in another attempt. */
+async function tryItem(
+  work: BatchWork,
+  item: string,
+  paths: ItemPaths,
+  probe: boolean,
+): Promise<ItemEnd> {
+  const { guard, options } = work;
+  let cost: number | null = null;
+  for (let attempts = 1;; attempts++) {
+    const part = partPath(work.dir, paths.name);
+    const places = { QUOTA_PART: part, QUOTA_OUT: paths.out };
     try {
-      const end = await runInherited(
-        commandFor(this.#work, this.#item),
-        guard.signals,
-        {
-          stdin: "null",
-          env: {
-            ...this.#run.env,
-            QUOTA_ITEM: this.#item,
-            QUOTA_PART: part,
-            QUOTA_OUT: this.#paths.out,
-          },
-        },
-      );
-      const calls = this.#newCalls();
-      if (!end.started) {
-        return { kind: "stopped", why: `cannot start: ${end.why}` };
+      const tried = await attemptItem(work, item, probe, places);
+      cost = sumOf([cost, tried.cost]);
+      // Whatever it made: after a signal nobody knows what it had in mind.
+      if (guard.signals.code !== null) return { kind: "interrupted", cost };
+      const end = tried.attempt.kind === "whole"
+        ? await commit(work, part, paths, {
+          name: item,
+          ended_at: guard.host.now(),
+          attempts,
+          cost_usd: cost,
+        })
+        : tried.attempt;
+      if (end.kind === "committed") return end;
+      if (end.kind === "limit") return { kind: "limit", cost };
+      if (end.kind === "crashed" && await isOpen(guard)) {
+        return { kind: "limit", cost };
       }
-      if (guard.signals.code !== null) {
-        return { kind: "stopped", why: "a signal" };
+      if (end.kind === "stopped" || attempts >= options.attempts) {
+        return failed(work, item, paths, { why: end.why, attempts, cost });
       }
-      const judged = judgeAttempt(end.code, calls);
-      if (judged.kind !== "whole") return judged;
-      const marker = await commitPart(part, this.#paths, options.endsWith, {
-        name: this.#item,
-        ended_at: guard.host.now(),
-        attempts: attempt,
-        cost_usd: costOf(this.#calls),
-      });
-      removeFailed(this.#paths);
-      return { kind: "committed", marker };
-    } catch (error) {
-      const why = error instanceof PartError
-        ? error.message
-        : `cannot commit: ${reasonOf(error)}`;
-      return { kind: "crashed", why };
     } finally {
       removePart(part);
     }
   }
+}
 
-  /** The calls since the last look. */
-  #newCalls(): CallRecord[] {
-    const { guard } = this.#work;
-    const { id } = this.#run;
-    if (guard.folder === null || id === null) return [];
-    const all = readRun(guard.folder, id)?.calls ?? [];
-    const calls = all.slice(this.#calls.length);
-    for (const call of calls) noteInOuterRun(this.#work, call);
-    this.#calls = all;
-    return calls;
+function failed(
+  { guard }: BatchWork,
+  item: string,
+  paths: ItemPaths,
+  end: { why: string; attempts: number; cost: number | null },
+): ItemEnd {
+  try {
+    writeFailed(paths, {
+      name: item,
+      why: end.why,
+      ended_at: Math.floor(guard.host.now()),
+      attempts: end.attempts,
+      cost_usd: end.cost,
+    });
+  } catch (error) {
+    say(guard, `a failure is not recorded: ${reasonOf(error)}`);
   }
-
-  #failed(why: string, attempts: number): ItemEnd {
-    const cost = costOf(this.#calls);
-    const { host } = this.#work.guard;
-    try {
-      writeFailed(this.#paths, {
-        name: this.#item,
-        why,
-        ended_at: Math.floor(host.now()),
-        attempts,
-        cost_usd: cost,
-      });
-    } catch (error) {
-      say(this.#work.guard, `a failure is not recorded: ${reasonOf(error)}`);
-    }
-    return { kind: "failed", why, attempts, cost };
-  }
-
-  [Symbol.dispose](): void {
-    const { folder } = this.#work.guard;
-    const { id } = this.#run;
-    if (folder !== null && id !== null) endRun(folder, id);
-  }
+  return { kind: "failed", ...end };
 }
 
 async function isOpen(guard: Guard): Promise<boolean> {
@@ -247,6 +235,5 @@ export async function runItem(
     }`;
     return { kind: "failed", why, attempts: 0, cost: null };
   }
-  using run = new ItemRun(work, item, paths, probe);
-  return await run.tryAll();
+  return await tryItem(work, item, paths, probe);
 }

@@ -33,9 +33,9 @@ export function judgeAttempt(
   return { kind: "crashed", why: `exit code ${exit}${call}` };
 }
 
-/** The cost of all calls in US dollars; null if none is known. */
-export function costOf(calls: readonly CallRecord[]): number | null {
-  const known = calls.flatMap(({ cost }) => cost === null ? [] : [cost]);
+/** What is known of several costs, in US dollars; null if nothing is. */
+export function sumOf(costs: readonly (number | null)[]): number | null {
+  const known = costs.filter((cost) => cost !== null);
   return known.length === 0 ? null : known.reduce((sum, cost) => sum + cost);
 }
 
@@ -102,7 +102,7 @@ export function settle(
 ): Standing {
   const stop = (reason: Stop): Stop => before.stop ?? reason;
   const spent = (cost: number | null): number | null =>
-    cost === null ? before.cost : (before.cost ?? 0) + cost;
+    sumOf([before.cost, cost]);
   switch (end.kind) {
     case "committed": {
       const committed = before.committed + 1;

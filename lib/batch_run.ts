@@ -113,9 +113,10 @@ export class BatchRun {
     this.standing = { ...this.standing, stop: "limit" };
     const { guard } = this.#work;
     const refusal = refusalOf(await circuitNow(guard), guard.host.now());
+    // Before the marker: what is said to be refused is owed.
+    noteInOuterRun(this.#work, { met: "refused", owedFrom: null, cost: null });
     this.#bar.show(null);
     guard.host.say(circuitOpenMarker(refusal));
-    noteInOuterRun(this.#work, { met: "refused", owedFrom: null, cost: null });
   }
 
   async #see(item: string | null, probe: boolean): Promise<void> {

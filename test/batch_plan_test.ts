@@ -1,7 +1,6 @@
 import { assertEquals } from "@std/assert";
 import {
   batchExit,
-  costOf,
   dollars,
   type ItemEnd,
   judgeAttempt,
@@ -10,6 +9,7 @@ import {
   type Standing,
   suggestedCap,
   summaryLine,
+  sumOf,
 } from "../lib/batch_plan.ts";
 import {
   type DoneMarker,
@@ -94,12 +94,11 @@ Deno.test("judgeAttempt() names the last call where it failed", pure, () => {
   assertEquals(why(0, "overloaded"), "exit code 0, its last call: overloaded");
 });
 
-Deno.test("costOf() adds up what is known", pure, () => {
-  const [a, b] = calls("ok", "ok");
-  assertEquals(costOf([]), null);
-  assertEquals(costOf(calls("ok")), null);
-  if (a === undefined || b === undefined) throw new Error("two calls");
-  assertEquals(costOf([{ ...a, cost: 0.25 }, b, { ...b, cost: 0.5 }]), 0.75);
+Deno.test("sumOf() adds up what is known", pure, () => {
+  assertEquals(sumOf([]), null);
+  assertEquals(sumOf([null, null]), null);
+  assertEquals(sumOf([0.25, null, 0.5]), 0.75);
+  assertEquals(sumOf([null, 0]), 0);
 });
 
 Deno.test("settle() counts, and a commit ends a row", pure, () => {
