@@ -1,9 +1,13 @@
 /** Killed at every stop point: the guard of a job, that of a call, the catch-up, the batch. */
 import { textOf } from "../files.ts";
+import { BatchScene } from "./batch_scene.ts";
+import { CatchupScene } from "./catchup_scene.ts";
 import { GuardScene, type Way, WAYS } from "./guard_scene.ts";
 import { inParallel, spread } from "./pool.ts";
 import type { Section } from "./report.ts";
 import { canTrace, parseTrace, stopPoints, type SystemCall } from "./strace.ts";
+
+const KILL = "signal=SIGKILL";
 
 /** Kills the guard at each stop point of each way, or at a few of a few. */
 export async function killGuards(
@@ -12,22 +16,74 @@ export async function killGuards(
 ): Promise<void> {
   if (!canTrace()) return section.skip("kills at every stop point: no strace");
   for (const way of spread(WAYS, most.ways)) {
-    const points = spread(await stopPointsOf(way), most.points);
+    const points = spread(await guardPoints(way), most.points);
     await inParallel(
       points,
       (call) =>
         section.case(`${way.name}, killed before ${call.line}`, async () => {
           await using scene = new GuardScene(way);
-          await scene.check(await scene.run({ call, what: "signal=SIGKILL" }));
+          await scene.check(await scene.run({ call, what: KILL }));
         }),
     );
   }
 }
 
-async function stopPointsOf(way: Way): Promise<SystemCall[]> {
+async function guardPoints(way: Way): Promise<SystemCall[]> {
   await using scene = new GuardScene(way);
   const run = await scene.run(null);
   const points = stopPoints(parseTrace(textOf(scene.log)), scene.home.state);
   await scene.check(run);
   return points;
+}
+
+/** Kills a batch at each stop point, or at a few. */
+export async function killBatches(
+  section: Section,
+  most: number,
+): Promise<void> {
+  if (!canTrace()) return section.skip("kills of a batch: no strace");
+  const points = await (async (): Promise<SystemCall[]> => {
+    await using scene = new BatchScene();
+    await scene.run(null);
+    const { home, dir, log } = scene;
+    const points = stopPoints(parseTrace(textOf(log)), home.state, dir);
+    await scene.check();
+    return points;
+  })();
+  await inParallel(
+    spread(points, most),
+    (call) =>
+      section.case(`batch, killed before ${call.line}`, async () => {
+        await using scene = new BatchScene();
+        await scene.run({ call, what: KILL });
+        await scene.check();
+      }),
+  );
+}
+
+/** Kills a round of the catch-up at each stop point, or at a few. */
+export async function killCatchups(
+  section: Section,
+  most: number,
+): Promise<void> {
+  if (!canTrace()) return section.skip("kills of the catch-up: no strace");
+  const points = await (async (): Promise<SystemCall[]> => {
+    await using scene = new CatchupScene();
+    await scene.prepare();
+    await scene.run(null);
+    const { home, log } = scene;
+    const points = stopPoints(parseTrace(textOf(log)), home.state);
+    await scene.check();
+    return points;
+  })();
+  await inParallel(
+    spread(points, most),
+    (call) =>
+      section.case(`catch-up, killed before ${call.line}`, async () => {
+        await using scene = new CatchupScene();
+        await scene.prepare();
+        await scene.run({ call, what: KILL });
+        await scene.check();
+      }),
+  );
 }

@@ -4,15 +4,18 @@
  *
  * @module
  */
-import { killGuards } from "./kills.ts";
+import { killBatches, killCatchups, killGuards } from "./kills.ts";
 import { Section, table } from "./report.ts";
 
 const ALL = { ways: Infinity, points: Infinity };
 
 const SECTIONS: Record<string, [string, (s: Section) => Promise<void>]> = {
-  kills: ["killed at a stop point", async (section) => {
-    await killGuards(section, ALL);
-  }],
+  kills: ["guard killed at a stop point", (s) => killGuards(s, ALL)],
+  batch: ["batch killed at a stop point", (s) => killBatches(s, Infinity)],
+  catchup: [
+    "catch-up killed at a stop point",
+    (s) => killCatchups(s, Infinity),
+  ],
 };
 
 async function main(names: readonly string[]): Promise<number> {

@@ -72,26 +72,30 @@ const CHANGES =
 /** The calls before which a kill may matter: those that change what is on disk, the marker, the start of the child, and the end. */
 export function stopPoints(
   calls: readonly SystemCall[],
-  folder: string,
+  ...folders: string[]
 ): SystemCall[] {
-  const first = calls.findIndex(({ line }) => line.includes(folder + "/"));
+  const first = calls.findIndex(({ line }) => touches(line, folders));
   return calls.slice(Math.max(first, 0)).filter(({ name, line }) =>
-    (CHANGES.test(name) && touches(line, folder)) ||
-    /^write\(2</.test(line) || /^(vfork|clone3?|fork|exit_group)$/.test(name)
+    (CHANGES.test(name) && touches(line, folders)) ||
+    /^write\([12]</.test(line) || /^(vfork|clone3?|fork|exit_group)$/.test(name)
   );
 }
 
-/** All calls that touch the folder or something in it. */
+/** All calls that touch the folders or something in them. */
 export function touching(
   calls: readonly SystemCall[],
-  folder: string,
+  ...folders: string[]
 ): SystemCall[] {
   return calls.filter(({ name, line }) =>
-    name !== "execve" && touches(line, folder)
+    name !== "execve" && touches(line, folders)
   );
 }
 
-function touches(line: string, folder: string): boolean {
-  return [`"${folder}"`, `"${folder}/`, `<${folder}>`, `<${folder}/`]
-    .some((form) => line.includes(form));
+function touches(line: string, folders: readonly string[]): boolean {
+  return folders.flatMap((folder) => [
+    `"${folder}"`,
+    `"${folder}/`,
+    `<${folder}>`,
+    `<${folder}/`,
+  ]).some((form) => line.includes(form));
 }

@@ -1,0 +1,72 @@
+/** A round of the catch-up under strace: each job that is owed is started once. */
+import { assert, assertEquals } from "@std/assert";
+import { join } from "@std/path/join";
+import { CatchupHome } from "../catchup_home.ts";
+import { textOf } from "../files.ts";
+import type { Finished } from "../harness.ts";
+import { Broken } from "./report.ts";
+import { jsonOf, lockIsFree, namesBelow, runBounded } from "./run.ts";
+import { type Injection, straceWords, type SystemCall } from "./strace.ts";
+
+const LABELS = ["com.me.a", "com.me.b"];
+
+/** A home with two jobs that are owed. */
+export class CatchupScene implements AsyncDisposable {
+  readonly home = new CatchupHome();
+  readonly log = join(this.home.path, "trace");
+
+  /** Loads the jobs. */
+  async prepare(): Promise<void> {
+    const beside = join(this.home.path, "runs now");
+    for (const label of LABELS) {
+      await this.home.job(
+        label,
+        `mkdir '${beside}' || echo >> '${beside} twice'; sleep 0.1; rmdir '${beside}'`,
+      );
+    }
+  }
+
+  async run(
+    harm: { call: SystemCall; what: Injection } | null,
+  ): Promise<Finished> {
+    return await this.#round(straceWords(this.log, harm));
+  }
+
+  async #round(
+    before: readonly string[],
+    ...flags: string[]
+  ): Promise<Finished> {
+    return await runBounded(this.home, [
+      ...before,
+      ...this.home.words("quota_catchup", { kind: "bundle" }),
+      ...flags,
+    ]);
+  }
+
+  /** What must hold after a kill. */
+  async check(): Promise<void> {
+    const { home } = this;
+    for (const name of ["state.json", "jobs.json"]) {
+      jsonOf(join(home.state, name));
+    }
+    assert(lockIsFree(home), "the lock is held");
+    const next = await this.#round([]);
+    assertEquals([next.code, next.stderr], [0, ""], next.stdout);
+    for (const label of LABELS) {
+      const starts = home.starts(label);
+      if (starts < 1) throw new Broken("lost", `${label}: ${next.stdout}`);
+      if (starts > 1) throw new Broken("doubled", `${label}: ${next.stdout}`);
+    }
+    assertEquals(textOf(join(home.path, "runs now twice")), "", "side by side");
+    const last = await this.#round([], "--json", "--dry-run");
+    assertEquals(JSON.parse(last.stdout).candidates, []);
+    const notes = textOf(join(home.state, "catchup.log")).trimEnd();
+    for (const line of notes.split("\n")) if (line !== "") JSON.parse(line);
+    const left = namesBelow(home.state).filter((name) => name.endsWith(".tmp"));
+    assertEquals(left, []);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.home[Symbol.asyncDispose]();
+  }
+}
