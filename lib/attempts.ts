@@ -8,8 +8,8 @@ import {
   nextAttempt,
   noProgressLine,
 } from "./progress_gate.ts";
+import { readRun, runLength } from "./run_file.ts";
 import { reasonOf } from "./state.ts";
-import type { Tally } from "./tally.ts";
 
 /** `~` is the shell's, and a plist knows no shell. */
 function withHome(glob: string, home: string | undefined): string {
@@ -33,20 +33,24 @@ function countFiles(guard: Guard, globs: readonly string[]): number {
 /**
  * Tries a command until it succeeds, meets a limit, or gets no further.
  *
- * @param tally The calls of all attempts so far
+ * @param run The run that all attempts share; null if there is none
  * @returns How the last attempt ended; with exit code 1 instead of 0 if it got no further
  */
 export async function runAttempts(
   guard: Guard,
   gate: Gate,
+  run: string | null,
   attempt: () => Promise<ChildEnd>,
-  tally: () => Tally,
 ): Promise<ChildEnd> {
+  const { folder } = guard;
   let most = countOrSay(guard, gate);
   for (let n = 1;; n++) {
-    const seen = tally().calls.length;
+    const from = folder !== null && run !== null ? runLength(folder, run) : 0;
     const end = await attempt();
-    const tried = { end, calls: tally().calls.slice(seen) };
+    const tally = folder !== null && run !== null
+      ? readRun(folder, run, from)
+      : null;
+    const tried = { end, calls: tally?.calls ?? [] };
     if (most === null || guard.signals.code !== null) return end;
     const count = countOrSay(guard, gate);
     if (count === null) return end;

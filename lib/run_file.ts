@@ -47,11 +47,26 @@ export function startRun(folder: string, host: Host, probe: boolean): string {
   return id;
 }
 
-/** The calls of a run so far; null once it has ended, or if it never was. */
-export function readRun(folder: string, id: string): Tally | null {
+/** How long the file of a run is by now; 0 without one. */
+export function runLength(folder: string, id: string): number {
+  try {
+    return Deno.statSync(runPath(folder, id)).size;
+  } catch {
+    return 0;
+  }
+}
+
+/**
+ * The calls of a run so far; null once it has ended, or if it never was.
+ *
+ * @param from Leaves out what stands before that place of the file
+ */
+export function readRun(folder: string, id: string, from = 0): Tally | null {
   if (!RUN_ID.test(id)) return null;
   try {
-    return parseTally(Deno.readTextFileSync(runPath(folder, id)));
+    return parseTally(
+      Deno.readTextFileSync(runPath(folder, id)).slice(from),
+    );
   } catch {
     return null;
   }

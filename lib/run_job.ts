@@ -143,10 +143,6 @@ async function startJob(
   const run = prepareRun(guard, probe);
   const started = host.monotonic();
   const env = runEnvironment(guard, job.label, run, probe);
-  const tallySoFar = (): Tally =>
-    folder !== null && run.id !== null
-      ? readRun(folder, run.id) ?? NO_CALLS
-      : NO_CALLS;
   const attempt = async (): Promise<ChildEnd> => {
     const { timeout } = job;
     const end = await runInherited(job.command, signals, { env, timeout });
@@ -158,10 +154,12 @@ async function startJob(
     : await (await import("./attempts.ts")).runAttempts(
       guard,
       job.gate,
+      run.id,
       attempt,
-      tallySoFar,
     );
-  const tally = tallySoFar();
+  const tally = folder !== null && run.id !== null
+    ? readRun(folder, run.id) ?? NO_CALLS
+    : NO_CALLS;
   const circuitOpen = probe && end.code !== 0 && tally.calls.length === 0 &&
     circuitStatus(await circuitNow(guard), host.now()).is_open;
   const outcome = verdict(tally, {

@@ -204,6 +204,17 @@ Deno.test("--batch tries a crashed item again, and failed ones last", async () =
   assertEquals(namesIn(join(home.out, "failed")), []);
 });
 
+Deno.test("--batch takes an answer after an attempt whose call was killed", async () => {
+  await using home = new BatchHome().items("a");
+  const worker = home.worker(`
+    if [ "$(wc -l < '${home.attempts}' | tr -d ' ')" = 1 ]; then
+      echo begun >> "$CLAUDE_QUOTA_DIR/runs/$CLAUDE_QUOTA_RUN"; exit 1
+    fi
+    claude -p x > "$QUOTA_PART"`);
+  const run = await home.batch([], [worker]);
+  assertEquals([run.code, home.tried()], [0, ["a", "a"]], run.stderr);
+});
+
 Deno.test("--batch stops when it gets no further", async () => {
   await using home = new BatchHome().items("a", "b", "c", "d", "e");
   const worker = home.worker(`[ "$QUOTA_ITEM" = b ] && ${writes}`);

@@ -200,6 +200,17 @@ Deno.test("--progress: a limit ends it, and the job is owed", async () => {
   );
 });
 
+Deno.test("--progress: a call that was killed does not hide a later limit", async () => {
+  await using home = new GateHome();
+  home.claude.script("limit");
+  // What a call leaves that was killed with its guard.
+  const killed = 'echo begun >> "$CLAUDE_QUOTA_DIR/runs/$CLAUDE_QUOTA_RUN"';
+  const run = await home.gated(
+    `echo > done/$n.json; [ $n = 2 ] || { ${killed}; exit 1; }; claude -p x`,
+  );
+  assertEquals([run.code, home.attempts()], [1, 2], run.stderr);
+});
+
 Deno.test("--progress: attempts come to an end", async () => {
   await using home = new GateHome();
   const run = await home.gated("echo > done/$n.json; exit 4");
