@@ -1,12 +1,4 @@
 import type { Ending, Scope } from "./ending.ts";
-import {
-  type Fields,
-  isFields,
-  mapOf,
-  numberOr,
-  stringOr,
-  unknownFields,
-} from "./lenient.ts";
 
 /** Who opened the circuit, and with which sentence. */
 export interface Opener {
@@ -86,82 +78,7 @@ export const SUSPECT_SPAN = 900;
 /** The calls without a job share one name. */
 const NO_JOB = "(no job)";
 
-const DAY = 86_400;
-const FARTHEST_WRITTEN = 32 * DAY;
-const FARTHEST_BELIEVED = 33 * DAY;
-const FIELDS = [
-  "open_until",
-  "opened_at",
-  "closed_at",
-  "hold",
-  "reason",
-  "window",
-  "opened_by",
-  "last_priority_probe",
-  "scopes",
-  "suspects",
-];
-
-/** A closed circuit without a history. */
-export function closedCircuit(): Circuit {
-  return parseCircuit({}, 0);
-}
-
-function parseOpener(value: unknown): Opener | null {
-  if (!isFields(value)) return null;
-  return {
-    job: stringOr(value.job, null),
-    sentence: stringOr(value.sentence, ""),
-  };
-}
-
-/** An end that lies too far ahead to be true closes. */
-function believable(until: number, now: number): number {
-  return until > now + FARTHEST_BELIEVED ? 0 : until;
-}
-
-/** Reads the fields of `state.json`, each for itself: a bad one is repaired, the rest stays. */
-export function parseCircuit(json: Fields, now: number): Circuit {
-  const open_until = believable(numberOr(json.open_until, 0), now);
-  return {
-    open_until,
-    opened_at: numberOr(json.opened_at, 0),
-    closed_at: numberOr(json.closed_at, 0),
-    hold: json.hold === true
-      ? open_until
-      : believable(numberOr(json.hold, 0), now),
-    reason: stringOr(json.reason, "") || "quota",
-    window: stringOr(json.window, null),
-    opened_by: parseOpener(json.opened_by),
-    last_priority_probe: numberOr(json.last_priority_probe, 0),
-    scopes: mapOf(json.scopes, (entry) => {
-      if (!isFields(entry)) return null;
-      const until = believable(numberOr(entry.open_until, 0), now);
-      const family = entry.family;
-      return until <= now ? null : {
-        open_until: until,
-        opened_at: numberOr(entry.opened_at, 0),
-        family: family === "opus" || family === "sonnet" || family === "fable"
-          ? family
-          : "account",
-        opened_by: parseOpener(entry.opened_by),
-      };
-    }),
-    suspects: mapOf(json.suspects, (at) => numberOr(at, null)),
-    rest: unknownFields(json, FIELDS),
-  };
-}
-
-/** The JSON of `state.json`. */
-export function circuitJson(circuit: Circuit): Fields {
-  const { rest, scopes, suspects, ...fields } = circuit;
-  return {
-    ...fields,
-    scopes: Object.fromEntries(scopes),
-    suspects: Object.fromEntries(suspects),
-    ...Object.fromEntries(rest),
-  };
-}
+const FARTHEST_WRITTEN = 32 * 86_400;
 
 /** Is it open, why, and for how many more whole seconds. */
 export interface CircuitStatus {

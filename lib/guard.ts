@@ -3,9 +3,9 @@ import {
   type Circuit,
   circuitStatus,
   claimProbe,
-  closedCircuit,
   type Policy,
 } from "./circuit.ts";
+import { closedCircuit } from "./circuit_json.ts";
 import type { Host } from "./host.ts";
 import type { Refusal } from "./marker.ts";
 import { type Self, shimPath } from "./shim.ts";

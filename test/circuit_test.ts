@@ -1,20 +1,22 @@
 import { assert, assertEquals } from "@std/assert";
 import {
   type Circuit,
-  circuitJson,
   circuitStatus,
   claimProbe,
   closeByHand,
-  closedCircuit,
   lastClosed,
   openByHand,
   openUntil,
-  parseCircuit,
   probeTime,
   recordEnding,
   type Report,
   scopeLimit,
 } from "../lib/circuit.ts";
+import {
+  circuitJson,
+  closedCircuit,
+  parseCircuit,
+} from "../lib/circuit_json.ts";
 import type { Ending } from "../lib/ending.ts";
 import { isFields } from "../lib/lenient.ts";
 import { anEnding, Dice } from "./samples.ts";

@@ -1,7 +1,7 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import stringWidth from "string-width";
 import { emptyBooks } from "../lib/books.ts";
-import { closedCircuit } from "../lib/circuit.ts";
+import { closedCircuit } from "../lib/circuit_json.ts";
 import type { Day, DayEvent, DayJob } from "../lib/day.ts";
 import { dayLines } from "../lib/day_lines.ts";
 import { quoting, statusLines } from "../lib/status.ts";

@@ -5,12 +5,8 @@ import {
   type JobEntry,
   recordJob,
 } from "../lib/books.ts";
-import {
-  type Circuit,
-  closedCircuit,
-  openByHand,
-  recordEnding,
-} from "../lib/circuit.ts";
+import { type Circuit, openByHand, recordEnding } from "../lib/circuit.ts";
+import { closedCircuit } from "../lib/circuit_json.ts";
 import { statusLines, statusReport } from "../lib/status.ts";
 import { anEnding } from "./samples.ts";
 
