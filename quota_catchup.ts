@@ -17,6 +17,7 @@ import { probeClaude } from "./lib/catchup_probe.ts";
 import {
   type CatchupWorld,
   EXIT,
+  type KickNote,
   type RoundResult,
 } from "./lib/catchup_world.ts";
 import { denoHost, type Host } from "./lib/host.ts";
@@ -138,7 +139,15 @@ async function catchUp(host: Host, command: RunCommand): Promise<number> {
   if (Deno.permissions.querySync({ name: "env" }).state !== "granted") {
     throw new Error("Requires the environment, run again with --allow-env");
   }
-  const world = worldOf(host, command);
+  const base = worldOf(host, command);
+  const kicks: KickNote[] = [];
+  const world: CatchupWorld = {
+    ...base,
+    note: (folder, note) => {
+      kicks.push(note);
+      base.note(folder, note);
+    },
+  };
   const { noProbe, window } = command;
   using lock = command.dryRun ? null : lockRound(world.folder, host);
   const busy = lock?.taken === false;
@@ -147,6 +156,15 @@ async function catchUp(host: Host, command: RunCommand): Promise<number> {
   const dryRun = command.dryRun || busy;
   const result = await run(world, { dryRun, noProbe, window });
   await show(command, result);
+  if (kicks.length > 0) {
+    const { sendRoundNotice } = await import("./lib/round_notice.ts");
+    const { folder } = world;
+    const problem = await sendRoundNotice(
+      { host, self: ownSelf(), folder },
+      kicks,
+    );
+    if (problem !== null) world.tell(problem);
+  }
   return dryRun ? EXIT.done : result.exit;
 }
 

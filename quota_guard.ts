@@ -94,6 +94,8 @@ async function run(guard: Guard, command: GuardCommand): Promise<number> {
       return await modes.openCircuit(guard, command);
     case "close":
       return await modes.closeCircuit(guard);
+    case "notify":
+      return await modes.notify(guard, command.text);
     case "classify":
       print(
         modes.classifyText(

@@ -18,12 +18,15 @@ export async function askForDay(
 ): Promise<string | null> {
   const [program, ...words] = catchupCommand(self);
   try {
-    const { success, stdout } = await new Deno.Command(program, {
+    const child = new Deno.Command(program, {
       args: [...words, "--day", ...args],
       stdin: "null",
+      stdout: "piped",
       stderr: "null",
-      signal: AbortSignal.timeout(SECONDS * 1000),
-    }).output();
+    }).spawn();
+    const timer = setTimeout(() => child.kill("SIGKILL"), SECONDS * 1000);
+    const { success, stdout } = await child.output();
+    clearTimeout(timer);
     return success ? new TextDecoder().decode(stdout).trimEnd() : null;
   } catch {
     return null; // the books alone are shown then

@@ -62,7 +62,8 @@ function runnable(interpreter: string, env: Host["env"]): string {
   ) ?? interpreter;
 }
 
-function guardBeside(self: Self, env: Host["env"]): Self {
+/** The guard in the folder of the catch-up. */
+export function guardBeside(self: Self, env: Host["env"]): Self {
   if (self.script === null) {
     const beside = join(dirname(self.interpreter), "quota_guard");
     return { interpreter: beside, script: null };

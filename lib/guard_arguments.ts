@@ -34,6 +34,7 @@ export type GuardCommand =
   | { mode: "status"; json: boolean }
   | { mode: "open"; until: string | null; reason: string | null }
   | { mode: "close" }
+  | { mode: "notify"; text: string }
   | {
     mode: "classify";
     exit: number | null;
@@ -51,6 +52,7 @@ const MODES = [
   "--status",
   "--open",
   "--close",
+  "--notify",
   "--classify",
 ];
 
@@ -66,6 +68,7 @@ const FLAGS: Record<string, FlagSpec> = {
   "--status": { boolean: ["status", "json"], string: [] },
   "--open": { boolean: ["open"], string: ["until", "reason"] },
   "--close": { boolean: ["close"], string: [] },
+  "--notify": { boolean: [], string: ["notify"] },
   "--classify": { boolean: ["classify"], string: ["exit", "at", "tz"] },
 };
 
@@ -107,6 +110,8 @@ export function parseGuardArguments(args: readonly string[]): GuardCommand {
       };
     case "--close":
       return { mode: "close" };
+    case "--notify":
+      return { mode: "notify", text: flags.text("notify") ?? "" };
     default:
       return {
         mode: "classify",

@@ -16,6 +16,7 @@ export const GUARD_HELP =
   quota_guard --status [--json]              circuit, next probe, newest outcomes
   quota_guard --open [--until TIME] [--reason R]      hold the circuit open by hand
   quota_guard --close                        close it by hand
+  quota_guard --notify TEXT                  try $CLAUDE_QUOTA_NOTIFY
   quota_guard --classify [--exit N] [--at TIME] [--tz ZONE] [FILE]
       how a call that printed this (standard input without FILE) ended, as JSON
   quota_guard --claude -- ARG...   and any other ARG...      to the real claude

@@ -7,6 +7,7 @@ import { type Guard, say } from "./guard.ts";
 import type { GuardCommand } from "./guard_arguments.ts";
 import { formatInstant, parseInstant } from "./instant.ts";
 import { reasonWord } from "./marker.ts";
+import { ENV } from "./settings.ts";
 import {
   readBooks,
   readCircuit,
@@ -26,6 +27,8 @@ export type Mode<M extends GuardCommand["mode"]> = Extract<
 
 /** Exit code when the state can be neither read nor written. */
 const EXIT_NO_STATE = 1;
+/** Exit code when a notice was not delivered. */
+const EXIT_NO_NOTICE = 1;
 
 /** The text of `--status`, without its last newline. */
 export async function showStatus(
@@ -124,6 +127,20 @@ export async function closeCircuit(guard: Guard): Promise<number> {
     circuit: closeByHand(circuit, guard.host.now()),
     words: "closed",
   }));
+}
+
+/** Sends a notice of the user's or the catch-up's; the exit code. */
+export async function notify(guard: Guard, text: string): Promise<number> {
+  const { notifier, sendNotice } = await import("./notice.ts");
+  const command = notifier(guard.host, guard.folder);
+  if (command === null) {
+    throw new UsageError(
+      `set ${ENV.notify} to a command that gets the text as its last argument`,
+    );
+  }
+  const problem = await sendNotice(command, text);
+  if (problem !== null) say(guard, problem);
+  return problem === null ? 0 : EXIT_NO_NOTICE;
 }
 
 async function change(

@@ -220,11 +220,34 @@ export async function recordClaudeResult(
       : circuit !== state.circuit
       ? { ...state.books, last_ok: now }
       : recordOk(state.books, startedAt, lastClosed(circuit, now));
-    return { circuit, books, result: null };
+    const result = { before: state.circuit, circuit };
+    return { circuit, books, result };
   }, lockWait(guard, LOCK_WAIT));
   if (!recorded.done) {
     say(guard, `a call's ${ending.ending} is not recorded: ${recorded.why}`);
+    return;
   }
+  const { before, circuit } = recorded.result;
+  const [wasOpen, open] = [before, circuit].map((c) =>
+    c.open_until > host.now()
+  );
+  if (wasOpen !== open) await sendNoticeOf(guard, open ? circuit : null);
+}
+
+/** Once an episode: of all processes the one that has opened or closed it. */
+async function sendNoticeOf(
+  guard: Guard,
+  opened: Circuit | null,
+): Promise<void> {
+  const notice = await import("./notice.ts");
+  const { host, folder } = guard;
+  const command = notice.notifier(host, folder);
+  if (command === null) return;
+  const text = opened === null
+    ? notice.ANSWERS_NOTICE
+    : notice.openedNotice(opened, host.now(), host.timeZone());
+  const problem = await notice.sendNotice(command, text);
+  if (problem !== null) say(guard, problem);
 }
 
 /** Keeps a refusal in no known wording for whoever adds the wording to the table. */
@@ -251,8 +274,13 @@ async function recordAnswer(guard: Guard, startedAt: number): Promise<void> {
     recordOk(books, startedAt, lastClosed(circuit, host.now()));
   const books = await readBooks(folder, host);
   if (noted(books, await circuitNow(guard)) === books) return;
-  await updateState(folder, host, (state) => ({
-    books: noted(state.books, state.circuit),
-    result: null,
-  }), SHORT_LOCK_WAIT);
+  const recorded = await updateState(folder, host, (state) => {
+    const { circuit } = state;
+    const closed = lastClosed(circuit, host.now());
+    const first = state.books.last_ok < closed && startedAt >= closed &&
+      circuit.opened_by !== null;
+    return { books: noted(state.books, circuit), result: first };
+  }, SHORT_LOCK_WAIT);
+  // Its end has closed it, and nobody was there to say so.
+  if (recorded.done && recorded.result) await sendNoticeOf(guard, null);
 }

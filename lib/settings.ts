@@ -17,6 +17,7 @@ export const ENV = {
   keepWatchdog: "CLAUDE_QUOTA_KEEP_WATCHDOG",
   watchdog: "CLAUDE_CODE_RETRY_WATCHDOG",
   automation: "CLAUDE_AUTOMATION_GUARD",
+  notify: "CLAUDE_QUOTA_NOTIFY",
 } as const;
 
 /** Reads an environment variable; an empty one counts as absent. */

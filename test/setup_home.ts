@@ -60,8 +60,14 @@ export class InstalledHome extends Home {
   }
 
   /** Types a line with the home on PATH. */
-  async type(words: string[], code = 0): Promise<string> {
-    const done: Finished = await this.run(words, this.#options);
+  async type(
+    words: string[],
+    code = 0,
+    env: Record<string, string> = {},
+  ): Promise<string> {
+    const done: Finished = await this.run(words, {
+      env: { ...this.#options.env, ...env },
+    });
     const text = (done.stdout + done.stderr).replaceAll(this.path, "~");
     assertEquals(done.code, code, `${words.join(" ")}\n${text}`);
     return text;

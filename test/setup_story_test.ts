@@ -6,7 +6,7 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import { join } from "@std/path/join";
-import { textOf } from "./files.ts";
+import { executable, textOf } from "./files.ts";
 import { until } from "./harness.ts";
 import { InstalledHome } from "./setup_home.ts";
 
@@ -52,7 +52,18 @@ Deno.test("a new user wraps, installs, lives through a limit, and leaves no trac
   home.claude.script("ok");
   await home.guard(["--close"]);
   // As launchd would, with the narrow permissions of the installed agent.
-  const round = await home.type(home.wordsOf(CATCHUP));
+  const told = join(home.path, "told");
+  const notifier = executable(
+    join(home.path, "tell"),
+    `echo "$1" >> '${told}'`,
+  );
+  const round = await home.type(home.wordsOf(CATCHUP), 0, {
+    CLAUDE_QUOTA_NOTIFY: `'${notifier}'`,
+  });
+  assertEquals(
+    textOf(told),
+    "claude: caught up com.me.post, com.me.digest, com.me.reply\n",
+  );
   assertMatch(round, /com\.me\.post: ran, exit 0[\s\S]*com\.me\.digest: ran/);
   assertMatch(
     await home.catchup(["--explain", "com.me.reply"]),
