@@ -25,7 +25,7 @@ Deno.test("--install without launchctl writes the file and says what to run", as
       stage.deno,
       ...["run", "--no-config", "--no-remote", "--no-npm", "--no-prompt"],
       ...["--quiet", "--allow-read", `--allow-write=${stage.state}`],
-      `--allow-run=/bin/launchctl,${stage.deno},/bin/ps,/bin/kill`,
+      `--allow-run=/bin/launchctl,${stage.deno},/bin/ps,/bin/kill,/usr/bin/plutil`,
       ...["--allow-env", "--allow-sys=uid"],
       join(stage.bin, "quota_catchup.js"),
     ],

@@ -13,8 +13,8 @@ export const CATCHUP_LABEL = "local.claude-quota.catchup";
 /** Keeps the Mac awake while a round is at work; macOS only. */
 const CAFFEINATE = "/usr/bin/caffeinate";
 
-/** For what a stopped job leaves behind. */
-const GROUP_TOOLS = ["/bin/ps", "/bin/kill"];
+/** For what a stopped job leaves behind, and for plists that only Apple's reader reads. */
+const TOOLS = ["/bin/ps", "/bin/kill", "/usr/bin/plutil"];
 
 /** The catch-up's own property list. */
 export function catchupAgentPath(world: SetupWorld): string {
@@ -61,7 +61,7 @@ export function catchupWords(
     "--quiet",
     "--allow-read",
     scoped("--allow-write", [...folders]),
-    scoped("--allow-run", [launchctl, self.interpreter, ...GROUP_TOOLS]),
+    scoped("--allow-run", [launchctl, self.interpreter, ...TOOLS]),
     "--allow-env",
     "--allow-sys=uid",
     self.script,
