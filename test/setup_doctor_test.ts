@@ -282,6 +282,11 @@ Deno.test("--doctor: the environment of jobs", async () => {
   });
   await finds(stage, /note +good: it runs with TZ=Asia\/Tokyo.* by UTC/, 0);
   await finds(stage, /note +good: CLAUDE_CODE_RETRY_WATCHDOG is set/, 0);
+  job(stage, "home", { EnvironmentVariables: { HOME: "__HOME__" } });
+  await finds(
+    stage,
+    /WRONG +home: HOME in its .* is "__HOME__", no whole path/,
+  );
 });
 
 Deno.test("--doctor: claude is there, and is not the shim", async () => {

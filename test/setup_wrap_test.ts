@@ -438,6 +438,34 @@ Deno.test("--wrap names the state folder that the job will see", async () => {
   assertEquals(Deno.statSync(join(second, "backup")).isDirectory, true);
 });
 
+Deno.test("--wrap refuses what is still a template, and goes on with the others", async () => {
+  using stage = new Stage();
+  stage.agent("template", {
+    ...JOB,
+    EnvironmentVariables: { HOME: "{{HOME}}" },
+  });
+  const blocked = join(stage.home, "file");
+  Deno.writeTextFileSync(blocked, "");
+  stage.agent("blocked", {
+    ...JOB,
+    EnvironmentVariables: { HOME: blocked },
+  });
+  const path = stage.agent(LABEL, JOB);
+  const { code, text } = await stage.run(
+    "--wrap",
+    "template",
+    "blocked",
+    LABEL,
+  );
+  assertEquals(code, 1);
+  assertMatch(text, /template: HOME in its .* is "{{HOME}}", no whole path/);
+  assertMatch(
+    text,
+    /^blocked: its state folder "~\/file\/.* cannot be written: .*; it follows/m,
+  );
+  assertMatch(Deno.readTextFileSync(path), /quota_guard/);
+});
+
 Deno.test("--wrap refuses labels that no marker can hold", async () => {
   using stage = new Stage();
   const path = stage.agent("x", { ...JOB, Label: "my job" });

@@ -3,8 +3,9 @@ import { join } from "@std/path/join";
 import { replaceFile } from "../atomic_file.ts";
 import type { Host } from "../host.ts";
 import { isFields } from "../lenient.ts";
-import { ensureFolder, ensureOwnFolder } from "../state.ts";
+import { ensureFolder, ensureOwnFolder, reasonOf } from "../state.ts";
 import type { Replacement } from "./command_text.ts";
+import { Refusal } from "./setup_world.ts";
 
 /** A wrapped property list as it was before, and what was changed. */
 export interface Backup {
@@ -60,7 +61,7 @@ function isReplacement(value: unknown): value is Replacement {
  * Keeps a file as it was, before it is changed.
  *
  * @returns Where
- * @throws {Error} If it cannot be written.
+ * @throws {Refusal} If it cannot be written.
  */
 export async function writeBackup(
   folder: string,
@@ -68,13 +69,21 @@ export async function writeBackup(
   backup: Backup,
   host: Host,
 ): Promise<string> {
-  ensureFolder(folder, host);
-  ensureOwnFolder(join(folder, "backup"), host);
   const file = await backupPath(folder, path);
   const { original, ...rest } = backup;
   const json = JSON.stringify({ path, ...rest }, null, 2);
-  replaceFile(file, original, { sync: true });
-  replaceFile(`${file}.json`, json + "\n", { sync: true });
+  try {
+    ensureFolder(folder, host);
+    ensureOwnFolder(join(folder, "backup"), host);
+    replaceFile(file, original, { sync: true });
+    replaceFile(`${file}.json`, json + "\n", { sync: true });
+  } catch (error) {
+    throw new Refusal(
+      `its state folder "${folder}" cannot be written: ${
+        reasonOf(error)
+      }; it follows from HOME and CLAUDE_QUOTA_DIR in its EnvironmentVariables`,
+    );
+  }
   return file;
 }
 

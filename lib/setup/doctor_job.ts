@@ -236,7 +236,16 @@ function checkEnvironment(
   const { label, environment } = agent;
   const findings: Finding[] = [];
   const zone = world.host.timeZone();
-  const { TZ } = environment;
+  const { HOME = "/", TZ } = environment;
+  if (!HOME.startsWith("/")) {
+    findings.push(
+      wrong(
+        label,
+        `HOME in its EnvironmentVariables is "${HOME}", no whole path`,
+        "write it in full, or take it out",
+      ),
+    );
+  }
   if (TZ && TZ !== zone) {
     findings.push(
       note(

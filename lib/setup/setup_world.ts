@@ -51,7 +51,9 @@ export class Refusal extends Error {
 export function folderOfJob(world: SetupWorld, agent: LaunchAgent): string {
   const set = agent.environment[ENV.folder];
   if (set) return resolve("/", agent.workingDirectory ?? "/", set);
-  return stateFolder((name) =>
-    name === "HOME" ? agent.environment.HOME ?? world.host.env(name) : undefined
+  const home = agent.environment.HOME || world.host.env("HOME");
+  return resolve(
+    "/",
+    stateFolder((name) => name === "HOME" ? home : undefined),
   );
 }

@@ -1,4 +1,5 @@
 import { isGuarded } from "../launch_agent.ts";
+import { reasonOf } from "../state.ts";
 import { openAgent, targetOf, unwrapFile } from "./agent_file.ts";
 import type { CommandOf } from "./arguments.ts";
 import { removeBackup } from "./backup.ts";
@@ -28,10 +29,11 @@ export async function unwrap(
     try {
       await unwrapOne(world, command, findFile(world, files, word));
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
       refused++;
-      world.tell(`${word}: ${error.message}`);
-      if (error.paste !== null) world.tell(error.paste);
+      world.tell(`${word}: ${reasonOf(error)}`);
+      if (error instanceof Refusal && error.paste !== null) {
+        world.tell(error.paste);
+      }
     }
   }
   return refused > 0 ? SETUP_EXIT.wrong : SETUP_EXIT.done;

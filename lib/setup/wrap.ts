@@ -6,6 +6,7 @@ import {
 import { labelProblem } from "../marker.ts";
 import { guardCommand } from "../shim.ts";
 import { ENV } from "../settings.ts";
+import { reasonOf } from "../state.ts";
 import {
   openAgent,
   type OpenedAgent,
@@ -36,10 +37,11 @@ export async function wrap(
     try {
       await wrapOne(world, command, findFile(world, files, word));
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
       refused++;
-      world.tell(`${word}: ${error.message}`);
-      if (error.paste !== null) world.tell(error.paste);
+      world.tell(`${word}: ${reasonOf(error)}`);
+      if (error instanceof Refusal && error.paste !== null) {
+        world.tell(error.paste);
+      }
     }
   }
   if (words.length > 0 && world.host.env(ENV.folder) !== undefined) {
@@ -97,6 +99,12 @@ async function wrapOne(
   const { label } = agent;
   const problem = labelProblem(label);
   if (problem !== null) throw new Refusal(`${problem}: give it another Label`);
+  const home = agent.environment.HOME ?? "/";
+  if (!home.startsWith("/")) {
+    throw new Refusal(
+      `HOME in its EnvironmentVariables is "${home}", no whole path: correct that first`,
+    );
+  }
   const original = withoutGuard(world, command, opened);
   if (original === null) return;
   const guard = installedScript(world, "quota_guard");
