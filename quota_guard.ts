@@ -5,7 +5,6 @@
  *
  * @module
  */
-import { fromFileUrl } from "@std/path/from-file-url";
 import { runInherited, SignalRelay } from "./lib/child.ts";
 import { type Guard, say } from "./lib/guard.ts";
 import {
@@ -14,6 +13,7 @@ import {
   parseGuardArguments,
 } from "./lib/guard_arguments.ts";
 import { denoHost, hideDenosNode } from "./lib/host.ts";
+import { runJob } from "./lib/run_job.ts";
 import { policyFrom } from "./lib/settings.ts";
 import { reasonOf, stateFolder } from "./lib/state.ts";
 import { UsageError } from "./lib/usage.ts";
@@ -30,7 +30,7 @@ function newGuard(): Guard {
     signals: new SignalRelay(),
     self: {
       interpreter: Deno.execPath(),
-      script: Deno.build.standalone ? null : fromFileUrl(import.meta.url),
+      script: Deno.build.standalone ? null : import.meta.filename ?? null,
     },
     policy: policyFrom(host.env),
     folder: null,
@@ -50,7 +50,6 @@ function print(text: string): void {
 /** Whatever happens to the guard, the job gets its run. */
 async function jobOrBare(guard: Guard, job: Job): Promise<number> {
   try {
-    const { runJob } = await import("./lib/run_job.ts");
     return await runJob(guard, job);
   } catch (error) {
     say(guard, `trouble of its own in job ${job.label}: ${reasonOf(error)}`);
@@ -127,4 +126,6 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-if (import.meta.main) Deno.exit(await main(Deno.args));
+// No Deno.exit: only a program that ends by itself leaves its compiled code in
+// Deno's cache, and without that every start would parse the whole file.
+if (import.meta.main) Deno.exitCode = await main(Deno.args);

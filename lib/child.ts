@@ -57,20 +57,29 @@ const NUMBERS: Record<Relayed, number> = {
 
 /**
  * Passes the guard's signals on to its children, once each, and remembers the
- * last one. One that comes before a child is there is kept for it.
+ * last one. One that comes before a child is there is kept for it; one that
+ * comes before {@linkcode SignalRelay.listen} ends the guard.
  */
 export class SignalRelay implements Disposable {
   readonly #handlers: [Relayed, () => void][];
   readonly #children = new Set<Deno.ChildProcess>();
+  #listens = false;
   #attached = false;
   #last: Relayed | null = null;
 
-  /** Listens from now on. */
+  /** Does not listen yet. */
   constructor() {
     this.#handlers = RELAYED.map((signal) => [signal, () => this.#on(signal)]);
+  }
+
+  /** Listens from now on. That starts a thread, so a skip does without. */
+  listen(): this {
+    if (this.#listens) return this;
+    this.#listens = true;
     for (const [signal, handler] of this.#handlers) {
       Deno.addSignalListener(signal, handler);
     }
+    return this;
   }
 
   /** Exit code by the last signal, 128 + n; null if there was none. */
@@ -102,6 +111,7 @@ export class SignalRelay implements Disposable {
 
   /** Stops listening. */
   [Symbol.dispose](): void {
+    if (!this.#listens) return;
     for (const [signal, handler] of this.#handlers) {
       Deno.removeSignalListener(signal, handler);
     }
@@ -174,6 +184,7 @@ export async function runInherited(
   signals: SignalRelay,
   options: ChildOptions,
 ): Promise<ChildEnd> {
+  signals.listen();
   const child = spawn(command, options, "inherit");
   if ("started" in child) return child;
   signals.attach(child);
@@ -190,6 +201,7 @@ export async function runTeed(
   signals: SignalRelay,
   options: ChildOptions,
 ): Promise<TeedEnd> {
+  signals.listen();
   const child = spawn(command, options, "piped");
   const none = new Uint8Array();
   if ("started" in child) return { end: child, stdout: none, stderr: none };

@@ -41,6 +41,7 @@ export async function runJob(guard: Guard, job: Job): Promise<number> {
     return await startJob(guard, job, false);
   }
   const refusal = refusalOf(circuit, now);
+  if (job.priority) guard.signals.listen();
   const claimed = job.priority ? await claimPriorityProbe(guard) : false;
   if (claimed === true && guard.signals.code === null) {
     guard.host.say(
@@ -140,6 +141,7 @@ async function startJob(
   probe: boolean,
 ): Promise<number> {
   const { host, folder, signals } = guard;
+  signals.listen();
   const run = prepareRun(guard, probe);
   const started = host.monotonic();
   const env = runEnvironment(guard, job.label, run, probe);

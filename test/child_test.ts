@@ -3,7 +3,7 @@ import { runInherited, SignalRelay } from "../lib/child.ts";
 import { until } from "./harness.ts";
 
 Deno.test("SignalRelay keeps a signal that comes before the child is there", async () => {
-  using signals = new SignalRelay();
+  using signals = new SignalRelay().listen();
   assertEquals([signals.code, signals.attached], [null, false]);
   Deno.kill(Deno.pid, "SIGHUP");
   await until(() => signals.code !== null, "the signal arrives");
