@@ -74,11 +74,10 @@ export async function claimPriorityProbe(
   return null;
 }
 
-/** How long to wait for the lock: a signal leaves little time. */
-export function lockWait(guard: Guard, seconds: number): number {
-  return guard.signals.code === null
-    ? seconds
-    : Math.min(seconds, SHORT_LOCK_WAIT);
+/** How long to wait for the lock: a signal, also one that comes meanwhile, leaves little time. */
+export function lockWait(guard: Guard, seconds: number): () => number {
+  return () =>
+    guard.signals.code === null ? seconds : Math.min(seconds, SHORT_LOCK_WAIT);
 }
 
 /** Files that are the guard itself, never the real claude. */

@@ -208,16 +208,16 @@ export function openInFolder(
 async function takeLock(
   folder: string,
   host: Host,
-  seconds: number,
+  seconds: () => number,
 ): Promise<Deno.FsFile | null> {
   const file = openInFolder(join(folder, LOCK_FILE), {
     append: false,
     create: true,
   });
-  const deadline = host.monotonic() + seconds;
+  const begun = host.monotonic();
   for (let pause = 0.001;; pause = Math.min(pause * 2, 0.05)) {
     if (file.tryLockSync(true)) return file;
-    if (host.monotonic() >= deadline) {
+    if (host.monotonic() - begun >= seconds()) {
       file.close();
       return null;
     }
@@ -263,14 +263,15 @@ function sweepLeftovers(folder: string): void {
  * lock. `change` must not wait for anything. Never throws: trouble with the
  * state is the guard's own and comes back as `why`.
  *
- * @param seconds How long to wait for the lock
+ * @param wait How long to wait for the lock, in seconds; asked again and again
  */
 export async function updateState<R>(
   folder: string,
   host: Host,
   change: (state: State) => Change<R>,
-  seconds: number = LOCK_WAIT,
+  wait: number | (() => number) = LOCK_WAIT,
 ): Promise<Updated<R>> {
+  const seconds = typeof wait === "number" ? () => wait : wait;
   try {
     ensureFolder(folder, host);
     using lock = await takeLock(folder, host, seconds);
@@ -279,7 +280,7 @@ export async function updateState<R>(
         done: false,
         why: `"${
           join(folder, LOCK_FILE)
-        }" was held by another process for ${seconds} s`,
+        }" was held by another process for ${seconds()} s`,
       };
     }
     const now = host.now();

@@ -150,6 +150,12 @@ Deno.test("updateState() gives up on a lock that is held, after its time, and wr
     const waited = host.monotonic() - start;
     assert(waited >= seconds && waited < seconds + 0.1, `${waited} s`);
   }
+  // What comes up meanwhile may cut the wait short.
+  const start = host.monotonic();
+  const patience = (): number => host.monotonic() < start + 2 ? 5 : 1;
+  assert(!(await updateState(folder, host, open(host, "x"), patience)).done);
+  const waited = host.monotonic() - start;
+  assert(waited >= 2 && waited < 2.1, `${waited} s`);
   assertEquals(textOf(join(folder, "state.json")), before);
   // Reading needs no lock.
   assertEquals((await readCircuit(folder, host)).reason, "drill");
