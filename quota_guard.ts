@@ -6,7 +6,7 @@
  * @module
  */
 import { runInherited, SignalRelay } from "./lib/child.ts";
-import { type Guard, say } from "./lib/guard.ts";
+import { type Guard, say, sayTrouble } from "./lib/guard.ts";
 import {
   type GuardCommand,
   type Job,
@@ -15,7 +15,7 @@ import {
 import { denoHost, hideDenosNode } from "./lib/host.ts";
 import { runJob } from "./lib/run_job.ts";
 import { policyFrom } from "./lib/settings.ts";
-import { reasonOf, stateFolder } from "./lib/state.ts";
+import { closeFolder, reasonOf, stateFolder } from "./lib/state.ts";
 import { UsageError } from "./lib/usage.ts";
 
 const EXIT_USAGE = 2;
@@ -34,11 +34,14 @@ function newGuard(): Guard {
     },
     policy: policyFrom(host.env),
     folder: null,
+    troubled: false,
   };
   try {
-    guard.folder = stateFolder(host.env);
+    const folder = stateFolder(host.env);
+    closeFolder(folder, host);
+    guard.folder = folder;
   } catch (error) {
-    say(guard, reasonOf(error));
+    sayTrouble(guard, `nothing is guarded: ${reasonOf(error)}`);
   }
   return guard;
 }

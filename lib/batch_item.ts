@@ -16,7 +16,7 @@ import { runInherited } from "./child.ts";
 import { circuitStatus } from "./circuit.ts";
 import { claimItem } from "./claim.ts";
 import { commitPart, PartError } from "./commit.ts";
-import { circuitNow, type Guard, say } from "./guard.ts";
+import { circuitNow, type Guard, say, sayTrouble } from "./guard.ts";
 import { addCall, endRun, readRun, startRun } from "./run_file.ts";
 import { prepareRun, runEnvironment } from "./run_job.ts";
 import { ENV } from "./settings.ts";
@@ -79,7 +79,7 @@ export function noteInOuterRun(work: BatchWork, call: CallRecord): void {
   try {
     addCall(guard.folder, outerRun, call);
   } catch (error) {
-    say(guard, `a call is not on the job's tally: ${reasonOf(error)}`);
+    sayTrouble(guard, `a call is not on the job's tally: ${reasonOf(error)}`);
   }
 }
 

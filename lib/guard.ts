@@ -28,6 +28,8 @@ export interface Guard {
   policy: Policy;
   /** Null if there is none to be had: then nothing is refused or recorded. */
   folder: string | null;
+  /** Trouble of the guard's own has been said. */
+  troubled: boolean;
 }
 
 /** One line of the guard's own on stderr. */
@@ -35,11 +37,17 @@ export function say(guard: Guard, line: string): void {
   guard.host.say(`quota_guard: ${line}`);
 }
 
+/** Trouble of the guard's own: the first is said, what follows from it is not. */
+export function sayTrouble(guard: Guard, line: string): void {
+  if (!guard.troubled) say(guard, line);
+  guard.troubled = true;
+}
+
 /** The circuit as it stands; closed if there is no state. */
 export async function circuitNow(guard: Guard): Promise<Circuit> {
-  return guard.folder === null
-    ? closedCircuit()
-    : await readCircuit(guard.folder, guard.host);
+  if (guard.folder === null) return closedCircuit();
+  const sayIt = (line: string): void => sayTrouble(guard, line);
+  return await readCircuit(guard.folder, { ...guard.host, say: sayIt });
 }
 
 /** Why and for how long the open circuit refuses. */
@@ -70,7 +78,7 @@ export async function claimPriorityProbe(
     return circuit === null ? { result: false } : { circuit, result: true };
   }, lockWait(guard, LOCK_WAIT));
   if (claimed.done) return claimed.result;
-  say(guard, `no probe: ${claimed.why}`);
+  sayTrouble(guard, `no probe: ${claimed.why}`);
   return null;
 }
 

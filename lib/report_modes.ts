@@ -36,7 +36,9 @@ export async function showStatus(
   command: Mode<"status">,
 ): Promise<string> {
   const { host, policy } = guard;
-  const folder = needFolder(guard);
+  const { folder } = guard;
+  // Why there is none was said at the start.
+  if (folder === null) throw new Error("There is no state to show");
   const circuit = await readCircuit(folder, host);
   const books = await readBooks(folder, host);
   const now = host.now();
@@ -147,7 +149,9 @@ async function change(
   guard: Guard,
   by: (state: State) => { circuit: State["circuit"]; words: string },
 ): Promise<number> {
-  const folder = needFolder(guard);
+  const { folder } = guard;
+  // Why there is none was said at the start.
+  if (folder === null) return EXIT_NO_STATE;
   const changed = await updateState(folder, guard.host, (state) => {
     const { circuit, words } = by(state);
     return { circuit, result: words };
@@ -159,13 +163,6 @@ async function change(
       : `the circuit stays as it is: ${changed.why}`,
   );
   return changed.done ? 0 : EXIT_NO_STATE;
-}
-
-function needFolder(guard: Guard): string {
-  if (guard.folder !== null) return guard.folder;
-  throw new UsageError(
-    "set CLAUDE_QUOTA_DIR or HOME: there is no state folder",
-  );
 }
 
 /** The JSON of `--classify`: how a call that printed this ended. */

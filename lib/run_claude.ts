@@ -17,6 +17,7 @@ import {
   ownPaths,
   refusalOf,
   say,
+  sayTrouble,
 } from "./guard.ts";
 import { numberOr } from "./lenient.ts";
 import { circuitOpenMarker, probePassMarker } from "./marker.ts";
@@ -24,9 +25,9 @@ import { callPath, findRealClaude } from "./real_claude.ts";
 import { addCall, beginCall, readRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
 import {
+  folderTrouble,
   LOCK_WAIT,
   readBooks,
-  reasonOf,
   SHORT_LOCK_WAIT,
   updateState,
 } from "./state.ts";
@@ -171,7 +172,8 @@ function noteCall(guard: Guard, call: CallRecord | "begun"): void {
     if (call === "begun") beginCall(folder, id);
     else addCall(folder, id, call);
   } catch (error) {
-    say(guard, `a call is not on its run's tally: ${reasonOf(error)}`);
+    const why = folderTrouble(folder, error);
+    sayTrouble(guard, `a call is not on its run's tally: ${why}`);
   }
 }
 
@@ -224,7 +226,8 @@ export async function recordClaudeResult(
     return { circuit, books, result };
   }, lockWait(guard, LOCK_WAIT));
   if (!recorded.done) {
-    say(guard, `a call's ${ending.ending} is not recorded: ${recorded.why}`);
+    const { ending: name } = ending;
+    sayTrouble(guard, `a call's ${name} is not recorded: ${recorded.why}`);
     return;
   }
   const { before, circuit } = recorded.result;
@@ -261,7 +264,8 @@ async function wordingKeeper(
     try {
       noteUnknown(folder, text, guard.host.now());
     } catch (error) {
-      say(guard, `unknown.log cannot be written: ${reasonOf(error)}`);
+      const why = folderTrouble(folder, error);
+      sayTrouble(guard, `unknown.log cannot be written: ${why}`);
     }
   };
 }

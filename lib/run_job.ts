@@ -9,6 +9,7 @@ import {
   ownPaths,
   refusalOf,
   say,
+  sayTrouble,
 } from "./guard.ts";
 import type { Job } from "./guard_arguments.ts";
 import { writeStderr } from "./host.ts";
@@ -22,7 +23,7 @@ import { findRealClaude, pathEntries } from "./real_claude.ts";
 import { endRun, readRun, startRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
 import { ensureShim } from "./shim.ts";
-import { LOCK_WAIT, reasonOf, updateState } from "./state.ts";
+import { folderTrouble, LOCK_WAIT, updateState } from "./state.ts";
 import { type Tally, verdict, worstEnding } from "./tally.ts";
 
 /** A skip that a busy lock keeps off the books stands in the log. */
@@ -76,7 +77,7 @@ async function recordOutcome(
     result: null,
   }), lockWait(guard, seconds));
   if (!recorded.done) {
-    say(
+    sayTrouble(
       guard,
       `job ${label} is in its log but not on the books: ${recorded.why}`,
     );
@@ -99,10 +100,8 @@ export function prepareRun(guard: Guard, probe: boolean): Watch {
     const id = startRun(folder, guard.host, probe);
     return { id, shim: ensureShim(guard.self, folder, guard.host) };
   } catch (error) {
-    say(
-      guard,
-      `the job runs, but its calls are not watched: ${reasonOf(error)}`,
-    );
+    const why = folderTrouble(folder, error);
+    sayTrouble(guard, `the job runs, but its calls are not watched: ${why}`);
     return { id: null, shim: null };
   }
 }
@@ -122,10 +121,14 @@ export function runEnvironment(
   // A job within a job is a run of its own: what it inherits, it must not use.
   if (run.id !== null || host.env(ENV.run)) env[ENV.run] = run.id ?? "";
   if (probe || host.env(ENV.probe)) env[ENV.probe] = probe ? "1" : "";
-  if (folder === null || run.shim === null) return env;
+  const real = findRealClaude(host.env, ownPaths(guard));
+  if (folder === null || run.shim === null) {
+    // A job that says "$CLAUDE" runs all the same.
+    if (real !== null) env["CLAUDE"] = env["CLAUDE_BIN"] = real;
+    return env;
+  }
   env[ENV.folder] = folder;
   // A login shell may put another one first on PATH.
-  const real = findRealClaude(host.env, ownPaths(guard));
   if (real !== null) env[ENV.realClaude] = real;
   env["CLAUDE"] = run.shim;
   env["CLAUDE_BIN"] = run.shim;

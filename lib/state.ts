@@ -69,6 +69,13 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** What is wrong with the state folder, and what to look at. */
+export function folderTrouble(folder: string, error: unknown): string {
+  return `${
+    reasonOf(error)
+  }; see to "${folder}": owner, permissions, room on the disk`;
+}
+
 type Content = { fields: Fields } | {
   bad: string;
   /** It would be bad the next time as well: out of the way with it. */
@@ -132,19 +139,37 @@ export async function readBooks(folder: string, host: Host): Promise<Books> {
  * @throws {Error} If it cannot be made, or is not ours.
  */
 export function ensureFolder(folder: string, host: Host): void {
+  if (!closeFolder(folder, host)) makeFolder(folder);
+}
+
+/**
+ * Closes a folder to others if they may enter it.
+ *
+ * @returns False if it is not there
+ * @throws {Error} If it is no folder of ours.
+ */
+export function closeFolder(folder: string, host: Host): boolean {
   let info: Deno.FileInfo;
   try {
     info = Deno.statSync(folder);
   } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-    makeFolder(folder);
-    return;
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
   }
   if (!info.isDirectory) throw new Error(`"${folder}" is no folder`);
   if (info.mode !== null && (info.mode & 0o077) !== 0) {
-    Deno.chmodSync(folder, 0o700);
+    try {
+      Deno.chmodSync(folder, 0o700);
+    } catch (error) {
+      throw new Error(
+        `"${folder}" is open to others and cannot be closed: ${
+          reasonOf(error)
+        }`,
+      );
+    }
     host.say(`"${folder}" was open to others; now it is not`);
   }
+  return true;
 }
 
 function makeFolder(folder: string): void {
@@ -301,7 +326,7 @@ export async function updateState<R>(
     }
     return { done: true, result: next.result };
   } catch (error) {
-    return { done: false, why: reasonOf(error) };
+    return { done: false, why: folderTrouble(folder, error) };
   }
 }
 

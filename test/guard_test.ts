@@ -25,6 +25,7 @@ Deno.test("claimPriorityProbe() gives one of all who wait for the lock the probe
     host,
     signals,
     folder,
+    troubled: false,
     self: { interpreter: "/opt/deno", script: null },
     policy: { probeInterval: 1800, cooldown: 21_600 },
   };
