@@ -20,6 +20,7 @@ import { noProgressLine } from "./progress_gate.ts";
 import { readRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
 import { reasonOf } from "./state.ts";
+import { printable } from "./terminal.ts";
 import { UsageError } from "./usage.ts";
 
 async function readList(path: string): Promise<Uint8Array> {
@@ -44,28 +45,37 @@ function makeFoldersOrRefuse(dir: string): void {
 }
 
 /**
- * Reads the list and finds the places of its items.
+ * The names of the items on disk, in the order of the list.
  *
- * @throws {UsageError} If the list cannot be read, or two items would share a file.
+ * @throws {UsageError} If the list cannot be read.
  */
-async function readItems(
+async function readNames(
   guard: Guard,
-  batch: Batch,
-  dir: string,
-): Promise<ItemMap> {
-  const { items, duplicates } = parseItems(await readList(batch.list));
+  list: string,
+): Promise<Map<string, string>> {
+  const { items, duplicates } = parseItems(await readList(list));
   for (const item of duplicates) {
-    say(guard, `${JSON.stringify(item)} is in the list more than once`);
+    const name = printable(JSON.stringify(item));
+    say(guard, `${name} is in the list more than once`);
   }
   const names = new Map<string, string>();
   for (const item of items) names.set(item, await itemName(item));
-  const clash = clashOf(names, batch.pattern, ignoresCase(dir));
+  return names;
+}
+
+/** @throws {UsageError} If two items would share a file. */
+function placesOf(
+  names: ReadonlyMap<string, string>,
+  dir: string,
+  pattern: string,
+): ItemMap {
+  const clash = clashOf(names, pattern, ignoresCase(dir));
   if (clash !== null) throw new UsageError(clash);
-  return new Map(
-    [...names].map((
-      [item, name],
-    ) => [item, itemPaths(dir, batch.pattern, name)]),
-  );
+  const places: ItemMap = new Map();
+  for (const [item, name] of names) {
+    places.set(item, itemPaths(dir, pattern, name));
+  }
+  return places;
 }
 
 async function verify(
@@ -133,9 +143,10 @@ async function runItems(
  */
 export async function runBatch(guard: Guard, batch: Batch): Promise<number> {
   const dir = resolve(batch.into);
+  const names = await readNames(guard, batch.list);
   if (batch.command !== null) makeFoldersOrRefuse(dir);
-  const items = await readItems(guard, batch, dir);
+  const paths = placesOf(names, dir, batch.pattern);
   return batch.command === null
-    ? await verify(batch, dir, items)
-    : await runItems(guard, batch, batch.command, dir, items);
+    ? await verify(batch, dir, paths)
+    : await runItems(guard, batch, batch.command, dir, paths);
 }
