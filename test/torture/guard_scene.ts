@@ -1,6 +1,7 @@
 /** A job and its call on their way through the guard, under strace. */
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path/join";
+import { textOf } from "../files.ts";
 import {
   books,
   isOpen,
@@ -151,6 +152,27 @@ export class GuardScene implements AsyncDisposable {
     return lines(this.#ends);
   }
 
+  /** What must hold although a system call has failed. */
+  async checkFault(run: Finished): Promise<void> {
+    const { way } = this;
+    const warnings = warningsOf(run);
+    assert(warnings.length <= 1, `${warnings.length} warnings: ${warnings}`);
+    if (way.open === "before" && this.starts === 0) {
+      assertEquals([run.code, run.stdout], [0, ""]);
+    } else {
+      assertEquals([this.starts, this.ends], [1, 1], "it did not run");
+      assertEquals(run.code, JOB_EXIT);
+      const said = run.stdout.startsWith("out\n");
+      assert(said, `its output has changed: ${run.stdout}`);
+    }
+    const [marker, ...more] = run.stderr.split("\n").filter((line) =>
+      /^CLAUDE_QUOTA_JOB_(RAN|SKIPPED) /.test(line)
+    );
+    assert(marker !== undefined && more.length === 0, run.stderr);
+    if (warnings.length === 0) await this.check(run);
+    else await this.#checkNext(undefined);
+  }
+
   /** What must hold however the run ended. */
   async check(run: Finished): Promise<void> {
     const { home, way } = this;
@@ -239,7 +261,11 @@ export class GuardScene implements AsyncDisposable {
     assertEquals(next.code, 0);
     const { jobs = {} } = books(home);
     assertEquals(JSON.stringify(jobs.mail), mail, "the next job changed it");
-    assertEquals(jobs.other?.ts, OTHER.ts, "another job's entry is gone");
+    const kept = namesBelow(home.state).some((name) =>
+      name.startsWith("jobs.json") &&
+      textOf(join(home.state, name)).includes(`"ts":${OTHER.ts}`)
+    );
+    assert(kept, "another job's entry is gone");
     assert(jobs.next !== undefined, "the next job is not on the books");
     if (closed) assertEquals(newest(next.stderr, "next"), "RAN");
     // One probe an interval, also for those who come after a kill.
@@ -267,11 +293,16 @@ export class GuardScene implements AsyncDisposable {
 }
 
 /** Nothing but markers on stderr. */
-export function assertQuiet({ stderr }: Finished): void {
-  const words = stderr.split("\n").filter((line) =>
-    line !== "" && !line.startsWith("CLAUDE_QUOTA_")
+export function assertQuiet(run: Finished): void {
+  assertEquals(warningsOf(run), []);
+}
+
+/** What the guard says besides its markers, and not as a matter of course. */
+export function warningsOf({ stderr }: Finished): string[] {
+  return stderr.split("\n").filter((line) =>
+    line !== "" && !line.startsWith("CLAUDE_QUOTA_") &&
+    !line.includes("budget stop:")
   );
-  assertEquals(words, []);
 }
 
 /** Makes half-written files old: young ones may have a living writer. */

@@ -4,10 +4,13 @@
  *
  * @module
  */
+import { badDays } from "./plain_faults.ts";
+import { failCalls } from "./faults.ts";
 import { killBatches, killCatchups, killGuards } from "./kills.ts";
+import { signals } from "./signals.ts";
 import { Section, table } from "./report.ts";
 
-const ALL = { ways: Infinity, points: Infinity };
+const ALL = { ways: Infinity, points: Infinity, faults: Infinity };
 
 const SECTIONS: Record<string, [string, (s: Section) => Promise<void>]> = {
   kills: ["guard killed at a stop point", (s) => killGuards(s, ALL)],
@@ -15,6 +18,12 @@ const SECTIONS: Record<string, [string, (s: Section) => Promise<void>]> = {
   catchup: [
     "catch-up killed at a stop point",
     (s) => killCatchups(s, Infinity),
+  ],
+  faults: ["a system call fails", (s) => failCalls(s, ALL)],
+  days: ["bad folders, disks and streams", badDays],
+  signals: [
+    "signals",
+    (s) => signals(s, { names: Infinity, instants: 12 }),
   ],
 };
 
