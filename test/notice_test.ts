@@ -1,6 +1,11 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path/join";
 import { closedCircuit } from "../lib/circuit_json.ts";
+import { SignalRelay } from "../lib/child.ts";
+import type { Ending } from "../lib/ending.ts";
+import type { Guard } from "../lib/guard.ts";
+import { recordClaudeResult } from "../lib/run_claude.ts";
+import { anEnding } from "./samples.ts";
 import { notifier, openedNotice, sendNotice } from "../lib/notice.ts";
 import { roundNotice } from "../lib/round_notice.ts";
 import { fakeHost } from "./fake_host.ts";
@@ -73,6 +78,41 @@ Deno.test("one notice at the first answer after a limit has run out", async () =
   }, "the limit has run out");
   await home.job("a");
   assertEquals(home.told.slice(1), ["--flag|claude: answers again, jobs run|"]);
+});
+
+Deno.test("no notice of later answers, however long after the limit", async () => {
+  const folder = Deno.makeTempDirSync({ prefix: "quota notice " });
+  try {
+    const told = join(folder, "told");
+    const env = { CLAUDE_QUOTA_NOTIFY: `f() { echo "$1" >> '${told}'; }; f` };
+    const host = fakeHost(NOW, { env });
+    const guard: Guard = {
+      host,
+      signals: new SignalRelay(),
+      self: { interpreter: "/none", script: null },
+      policy: { probeInterval: 1800, cooldown: 3600 },
+      folder: join(folder, "state"),
+      troubled: false,
+    };
+    const call = (ending: Ending): Promise<void> =>
+      recordClaudeResult(guard, {
+        ending,
+        model: "default",
+        passed: null,
+        startedAt: host.now(),
+      });
+    await call(anEnding("limit"));
+    for (let hours = 0; hours < 3; hours++) {
+      host.advance(3600);
+      await call(anEnding("ok"));
+    }
+    assertMatch(
+      textOf(told),
+      /^claude: usage limit.*\nclaude: answers again.*\n$/,
+    );
+  } finally {
+    Deno.removeSync(folder, { recursive: true });
+  }
 });
 
 Deno.test("no notice of what the user did by hand, nor without a limit", async () => {
