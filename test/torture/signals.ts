@@ -41,7 +41,7 @@ class Running {
   }
 
   async end(): Promise<Finished> {
-    let timer = 0;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<null>((resolve) => {
       timer = setTimeout(() => resolve(null), SOON * 1000);
     });
@@ -318,8 +318,10 @@ async function catchups(
         await until(() => home.starts("com.me.a") > 0, "the job runs", SOON);
         round.signal(name);
         const { code } = await round.end();
-        assertEquals(code, 128 + NUMBERS[name]);
-        assertEquals(home.starts("com.me.b"), 0);
+        // Deno keeps USR1 for its debugger: it ends nothing.
+        const ignored = name === "SIGUSR1";
+        assertEquals(code, ignored ? 0 : 128 + NUMBERS[name]);
+        assertEquals(home.starts("com.me.b"), ignored ? 1 : 0);
         const next = await home.catchUp([], { kind: "bundle" });
         assertEquals(next.code, 0, next.stdout);
         for (const label of ["com.me.a", "com.me.b"]) {
