@@ -21,6 +21,11 @@ export function writeAllSync(
   }
 }
 
+/** Eight hexadecimal digits for a name; `crypto` would take longer to load. */
+export function randomDigits(): string {
+  return Math.random().toString(16).slice(2, 10).padEnd(8, "0");
+}
+
 /** Flushes a folder, so that a rename in it survives a power cut (fsync(2)). */
 export function syncFolder(folder: string): void {
   using handle = Deno.openSync(folder, { read: true });
@@ -44,8 +49,7 @@ export function replaceFile(
   const bytes = typeof content === "string"
     ? new TextEncoder().encode(content)
     : content;
-  const unique = crypto.randomUUID().slice(0, 8);
-  const temp = `${path}.${Deno.pid}-${unique}${TEMP_SUFFIX}`;
+  const temp = `${path}.${Deno.pid}-${randomDigits()}${TEMP_SUFFIX}`;
   try {
     {
       using file = Deno.openSync(temp, { write: true, createNew: true, mode });

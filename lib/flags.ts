@@ -1,4 +1,3 @@
-import { parseArgs } from "@std/cli/parse-args";
 import { parseDuration } from "./duration.ts";
 import { UnknownFlagError, UsageError } from "./usage.ts";
 
@@ -6,10 +5,8 @@ import { UnknownFlagError, UsageError } from "./usage.ts";
 export interface FlagSpec {
   /** Flags without a value. */
   boolean: string[];
-  /** Flags that take a value. */
+  /** Flags that take a value, each time they are given. */
   string: string[];
-  /** Those of the string flags that may be given more than once. */
-  collect?: string[];
 }
 
 /** Arguments as read; each reader throws a {@linkcode UsageError} on a bad value. */
@@ -41,20 +38,28 @@ export function readFlags(
   args: readonly string[],
   mostWords: number,
 ): Flags {
-  const parsed = parseArgs(args, {
-    boolean: spec.boolean,
-    // Words too: a file may be called 007.
-    string: [...spec.string, "_"],
-    collect: spec.collect ?? [],
-    unknown: (arg, key) => {
-      if (key === undefined) return true;
-      const known = [...spec.boolean, ...spec.string].map((flag) =>
-        `--${flag}`
-      );
-      throw new UnknownFlagError(arg.split("=")[0] ?? arg, command, known);
-    },
-  });
-  const words = parsed._.map(String);
+  const given = new Map<string, string[]>();
+  const words: string[] = [];
+  const rest = [...args];
+  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
+    if (!arg.startsWith("-") || arg === "-") {
+      words.push(arg);
+      continue;
+    }
+    const [written = arg, ...values] = arg.split("=");
+    const flag = written.startsWith("--") ? written.slice(2) : "";
+    if (spec.string.includes(flag)) {
+      const next = rest[0]?.startsWith("-") === false ? rest[0] : "";
+      if (values.length === 0 && next !== "") values.push(rest.shift() ?? "");
+      given.set(flag, [...given.get(flag) ?? [], values.join("=")]);
+    } else if (spec.boolean.includes(flag)) {
+      if (values.length > 0) throw new UsageError(`${written} takes no value`);
+      given.set(flag, []);
+    } else {
+      const known = [...spec.boolean, ...spec.string].map((f) => `--${f}`);
+      throw new UnknownFlagError(written, command, known);
+    }
+  }
   const extra = words[mostWords];
   if (extra !== undefined) {
     throw new UsageError(
@@ -63,20 +68,17 @@ export function readFlags(
         : `"${extra}" is one word too many for ${command}`,
     );
   }
-  const given = (flag: string, value: unknown): string => {
-    if (typeof value === "string" && value !== "") return value;
+  const all = (flag: string): string[] => {
+    const values = given.get(flag) ?? [];
+    if (!values.includes("")) return values;
     throw new UsageError(`--${flag} needs a value`);
   };
-  const text = (flag: string): string | null => {
-    const value = parsed[flag];
-    return value === undefined ? null : given(flag, value);
-  };
+  const text = (flag: string): string | null => all(flag).at(-1) ?? null;
   return {
     words,
-    is: (flag) => parsed[flag] === true,
+    is: (flag) => given.has(flag),
     text,
-    all: (flag) =>
-      [parsed[flag] ?? []].flat().map((value) => given(flag, value)),
+    all,
     whole: (flag, most) => {
       const value = text(flag);
       if (value === null) return null;

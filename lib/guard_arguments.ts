@@ -63,7 +63,6 @@ const FLAGS: Record<string, FlagSpec> = {
   "--job": {
     boolean: ["priority", "once", "resumable"],
     string: ["job", "expires", "timeout", "skip-exit", "attempts", "progress"],
-    collect: ["progress"],
   },
   "--status": { boolean: ["status", "json"], string: [] },
   "--open": { boolean: ["open"], string: ["until", "reason"] },

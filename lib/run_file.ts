@@ -1,5 +1,5 @@
 import { join } from "@std/path/join";
-import { writeAllSync } from "./atomic_file.ts";
+import { randomDigits, writeAllSync } from "./atomic_file.ts";
 import type { Host } from "./host.ts";
 import { ensureFolder, ensureOwnFolder, openInFolder } from "./state.ts";
 import {
@@ -37,7 +37,7 @@ export function startRun(folder: string, host: Host, probe: boolean): string {
       Deno.removeSync(join(runs, name));
     }
   }
-  const id = `${now}-${Deno.pid}-${crypto.randomUUID().slice(0, 8)}`;
+  const id = `${now}-${Deno.pid}-${randomDigits()}`;
   using file = Deno.openSync(runPath(folder, id), {
     write: true,
     createNew: true,

@@ -38,28 +38,6 @@ declare module "@std/assert" {
   ): Promise<E>;
 }
 
-declare module "@std/cli/parse-args" {
-  export interface ParseOptions {
-    "--"?: boolean;
-    alias?: Record<string, string | readonly string[]>;
-    boolean?: boolean | string | readonly string[];
-    collect?: string | readonly string[];
-    default?: Record<string, unknown>;
-    negatable?: string | readonly string[];
-    stopEarly?: boolean;
-    string?: string | readonly string[];
-    unknown?: (arg: string, key?: string, value?: unknown) => unknown;
-  }
-  export interface Args extends Record<string, unknown> {
-    _: (string | number)[];
-    "--"?: string[];
-  }
-  export function parseArgs(
-    args: readonly string[],
-    options?: ParseOptions,
-  ): Args;
-}
-
 declare module "@std/fs/ensure-dir" {
   export function ensureDir(dir: string | URL): Promise<void>;
   export function ensureDirSync(dir: string | URL): void;

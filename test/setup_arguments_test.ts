@@ -74,7 +74,7 @@ Deno.test("parseSetupArguments() reads what is to be done", pure, () => {
 
 Deno.test("parseSetupArguments() refuses what it cannot read", pure, () => {
   const refused: [string[], string][] = [
-    [["--wrap=a"], "--wrap needs a label or a file, or --all"],
+    [["--wrap=a"], "--wrap takes no value"],
     [["--wrap"], "--wrap needs a label or a file, or --all"],
     [["--unwrap"], "--unwrap needs a label"],
     [["--wrap", "a", "--all"], "--all takes no names"],
