@@ -1,5 +1,6 @@
 import { pump, type Sink } from "./pump.ts";
 import { TailBuffer } from "./tail_buffer.ts";
+import { after } from "./timer.ts";
 
 /** How a child ended. The code follows the shell: 128 + n for a signal. */
 export type ChildEnd =
@@ -162,19 +163,19 @@ async function ended(
   timeout: number | undefined,
 ): Promise<ChildEnd> {
   let timedOut = false;
-  const timers: ReturnType<typeof setTimeout>[] = [];
+  let callOff = (): void => {};
   if (timeout !== undefined) {
-    timers.push(setTimeout(() => {
+    callOff = after(timeout, () => {
       timedOut = true;
       send(child, "SIGTERM");
-      timers.push(setTimeout(() => send(child, "SIGKILL"), KILL_GRACE * 1000));
-    }, timeout * 1000));
+      callOff = after(KILL_GRACE, () => send(child, "SIGKILL"));
+    });
   }
   try {
     const { code } = await child.status;
     return { started: true, code, timedOut };
   } finally {
-    for (const timer of timers) clearTimeout(timer);
+    callOff();
   }
 }
 

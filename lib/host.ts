@@ -1,3 +1,5 @@
+import { after } from "./timer.ts";
+
 /** The clock, the environment and stderr, passed in so that tests can move them. */
 export interface Host {
   /** Wall clock, epoch seconds with fractions. */
@@ -71,8 +73,7 @@ export function denoHost(): Host {
   return {
     now: () => Date.now() / 1000,
     monotonic: () => performance.now() / 1000,
-    sleep: (seconds) =>
-      new Promise((resolve) => setTimeout(resolve, seconds * 1000)),
+    sleep: (seconds) => new Promise((resolve) => after(seconds, resolve)),
     env,
     timeZone: () => Temporal.Now.timeZoneId(),
     say: (line) => writeStderr(line + "\n"),

@@ -1,3 +1,5 @@
+import { after } from "./timer.ts";
+
 /** Where bytes go; a write may be short. */
 export interface Sink {
   /** Resolves to how many of the bytes it took. */
@@ -78,7 +80,7 @@ class Writer {
       } catch (error) {
         if (!(error instanceof Deno.errors.WouldBlock)) throw error;
       }
-      await new Promise((resolve) => setTimeout(resolve, pause));
+      await new Promise<void>((resolve) => after(pause / 1000, resolve));
     }
   }
 }
@@ -98,14 +100,14 @@ export async function pump(
   const writer = new Writer(sink);
   let chunks = 0;
   let waiting = false;
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let callOff = (): void => {};
   let over = false;
   const letGoWhenQuiet = (before: number): void => {
     if (over) return;
-    timer = setTimeout(() => {
+    callOff = after(options.quietSeconds, () => {
       if (waiting && chunks === before) reader.cancel().catch(() => {});
       else letGoWhenQuiet(chunks);
-    }, options.quietSeconds * 1000);
+    });
   };
   options.ended.then(() => letGoWhenQuiet(chunks), () => {});
   try {
@@ -123,6 +125,6 @@ export async function pump(
     await reader.cancel().catch(() => {});
   } finally {
     over = true;
-    clearTimeout(timer);
+    callOff();
   }
 }
