@@ -1,5 +1,6 @@
 import {
   type Fields,
+  instantOr,
   isFields,
   mapOf,
   numberOr,
@@ -68,7 +69,7 @@ export function emptyBooks(): Books {
 export function parseBooks(json: Fields, now: number): Books {
   const past = (value: unknown): number => {
     const ts = numberOr(value, 0);
-    return ts > now + CLOCK_SLACK ? Math.floor(now) : ts;
+    return ts > now + CLOCK_SLACK ? Math.floor(now) : Math.max(0, ts);
   };
   return {
     jobs: mapOf(json.jobs, (entry) => {
@@ -83,13 +84,13 @@ export function parseBooks(json: Fields, now: number): Books {
         ending: stringOr(entry.ending, null),
         calls: numberOr(entry.calls, 0),
         seconds: numberOr(entry.seconds, null),
-        owed_from: numberOr(entry.owed_from, null),
+        owed_from: instantOr(entry.owed_from, null),
       };
     }),
     kicks: mapOf(json.kicks, (entry) =>
       isFields(entry)
         ? {
-          skip_ts: numberOr(entry.skip_ts, 0),
+          skip_ts: instantOr(entry.skip_ts, 0),
           at: past(entry.at),
           runs: numberOr(entry.runs, null),
           count: numberOr(entry.count, 1),

@@ -1,12 +1,13 @@
 import type { Circuit, Opener } from "./circuit.ts";
 import {
   type Fields,
+  instantOr,
   isFields,
   mapOf,
-  numberOr,
   stringOr,
   unknownFields,
 } from "./lenient.ts";
+import { reasonWord } from "./marker.ts";
 
 /** A day more than the circuit is ever opened for. */
 const FARTHEST_BELIEVED = 33 * 86_400;
@@ -43,32 +44,32 @@ function believable(until: number, now: number): number {
 
 /** Reads the fields of `state.json`, each for itself: a bad one is repaired, the rest stays. */
 export function parseCircuit(json: Fields, now: number): Circuit {
-  const open_until = believable(numberOr(json.open_until, 0), now);
+  const open_until = believable(instantOr(json.open_until, 0), now);
   return {
     open_until,
-    opened_at: numberOr(json.opened_at, 0),
-    closed_at: numberOr(json.closed_at, 0),
+    opened_at: instantOr(json.opened_at, 0),
+    closed_at: instantOr(json.closed_at, 0),
     hold: json.hold === true
       ? open_until
-      : believable(numberOr(json.hold, 0), now),
-    reason: stringOr(json.reason, "") || "quota",
+      : believable(instantOr(json.hold, 0), now),
+    reason: reasonWord(stringOr(json.reason, ""), "quota"),
     window: stringOr(json.window, null),
     opened_by: parseOpener(json.opened_by),
-    last_priority_probe: numberOr(json.last_priority_probe, 0),
+    last_priority_probe: instantOr(json.last_priority_probe, 0),
     scopes: mapOf(json.scopes, (entry) => {
       if (!isFields(entry)) return null;
-      const until = believable(numberOr(entry.open_until, 0), now);
+      const until = believable(instantOr(entry.open_until, 0), now);
       const family = entry.family;
       return until <= now ? null : {
         open_until: until,
-        opened_at: numberOr(entry.opened_at, 0),
+        opened_at: instantOr(entry.opened_at, 0),
         family: family === "opus" || family === "sonnet" || family === "fable"
           ? family
           : "account",
         opened_by: parseOpener(entry.opened_by),
       };
     }),
-    suspects: mapOf(json.suspects, (at) => numberOr(at, null)),
+    suspects: mapOf(json.suspects, (at) => instantOr(at, null)),
     rest: unknownFields(json, FIELDS),
   };
 }

@@ -16,6 +16,17 @@ export function numberOr<F>(value: unknown, fallback: F): number | F {
   return typeof n === "number" && Number.isFinite(n) ? n : fallback;
 }
 
+/** Through the year 9999; beyond the calendar's own end a time cannot be shown. */
+const LAST_INSTANT = 253_402_300_799;
+
+/** An instant in epoch seconds that a calendar has; else `fallback`. */
+export function instantOr<F>(value: unknown, fallback: F): number | F {
+  const seconds = numberOr(value, null);
+  return seconds !== null && seconds >= 0 && seconds <= LAST_INSTANT
+    ? seconds
+    : fallback;
+}
+
 /** A string; else `fallback`. */
 export function stringOr<F>(value: unknown, fallback: F): string | F {
   return typeof value === "string" ? value : fallback;

@@ -39,10 +39,10 @@ export function labelProblem(label: string): string | null {
 }
 
 /** Makes a reason one word that fits a marker: 80 characters, no blanks. */
-export function reasonWord(reason: string): string {
+export function reasonWord(reason: string, fallback = "manual"): string {
   // deno-lint-ignore no-control-regex -- control characters are what is replaced
   const word = reason.trim().replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, "_");
-  return [...word].slice(0, 80).join("") || "manual";
+  return [...word].slice(0, 80).join("") || fallback;
 }
 
 /** The job was not started: the circuit is open. */

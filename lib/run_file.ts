@@ -34,7 +34,7 @@ export function startRun(folder: string, host: Host, probe: boolean): string {
   const now = Math.floor(host.now());
   for (const { name } of Deno.readDirSync(runs)) {
     if (RUN_ID.test(name) && Number(name.slice(0, 10)) < now - LONGEST_RUN) {
-      Deno.removeSync(join(runs, name));
+      sweep(join(runs, name));
     }
   }
   const id = `${now}-${Deno.pid}-${randomDigits()}`;
@@ -45,6 +45,15 @@ export function startRun(folder: string, host: Host, probe: boolean): string {
   });
   if (probe) writeAllSync(file, new TextEncoder().encode(PROBE_LINE));
   return id;
+}
+
+/** What cannot be removed costs no job its run. */
+function sweep(path: string): void {
+  try {
+    Deno.removeSync(path, { recursive: true });
+  } catch {
+    // Another guard was faster, or it stays.
+  }
 }
 
 /** How long the file of a run is by now; 0 without one. */

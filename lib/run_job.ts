@@ -19,7 +19,7 @@ import {
   refusedMarker,
   skippedMarker,
 } from "./marker.ts";
-import { findRealClaude, pathEntries } from "./real_claude.ts";
+import { callPath, findRealClaude, pathEntries } from "./real_claude.ts";
 import { endRun, readRun, startRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
 import { ensureShim } from "./shim.ts";
@@ -123,8 +123,11 @@ export function runEnvironment(
   if (probe || host.env(ENV.probe)) env[ENV.probe] = probe ? "1" : "";
   const real = findRealClaude(host.env, ownPaths(guard));
   if (folder === null || run.shim === null) {
-    // A job that says "$CLAUDE" runs all the same.
-    if (real !== null) env["CLAUDE"] = env["CLAUDE_BIN"] = real;
+    // A job that says "$CLAUDE" or claude runs all the same.
+    if (real !== null) {
+      env["CLAUDE"] = env["CLAUDE_BIN"] = real;
+      env["PATH"] = callPath(host.env, real);
+    }
     return env;
   }
   env[ENV.folder] = folder;

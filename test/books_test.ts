@@ -93,6 +93,27 @@ Deno.test(
   },
 );
 
+Deno.test(
+  "parseBooks() makes of every time one that a calendar has",
+  pure,
+  () => {
+    for (const far of [-1e300, 1e300, -1e18]) {
+      const { jobs, kicks, last_ok, heartbeats } = fromJson(JSON.stringify({
+        jobs: { a: { outcome: "skipped", ts: far, owed_from: far } },
+        kicks: { a: { skip_ts: far, at: far } },
+        last_ok: far,
+        heartbeats: { catchup: far },
+      }));
+      const now = far > 0 ? NOW : 0;
+      assertEquals(jobs.get("a")?.ts, now);
+      assertEquals(jobs.get("a")?.owed_from, null);
+      assertEquals(kicks.get("a")?.skip_ts, 0);
+      assertEquals(kicks.get("a")?.at, now);
+      assertEquals([last_ok, heartbeats.get("catchup")], [now, now]);
+    }
+  },
+);
+
 Deno.test("booksJson() and parseBooks() return the same books", pure, () => {
   const dice = new Dice(3);
   const labels = ["__proto__", "constructor", "toString", "a", "ジョブ", "7"];

@@ -440,6 +440,35 @@ Deno.test(
   },
 );
 
+Deno.test(
+  "parseCircuit() takes a time that no calendar has for never",
+  pure,
+  () => {
+    for (const far of ["1e300", "-1e300", "1e18", "-5"]) {
+      const { opened_at, closed_at, last_priority_probe, scopes } = fromJson(
+        `{"opened_at":${far},"closed_at":${far},"last_priority_probe":${far},
+          "scopes":{"opus":{"open_until":${NOW + HOUR},"opened_at":${far}}}}`,
+      );
+      assertEquals([opened_at, closed_at, last_priority_probe], [0, 0, 0]);
+      assertEquals(scopes.get("opus")?.opened_at, 0);
+    }
+  },
+);
+
+Deno.test(
+  "parseCircuit() makes one word of a reason, which stands in markers",
+  pure,
+  () => {
+    const reason = (text: string): string =>
+      fromJson(JSON.stringify({ reason: text })).reason;
+    assertEquals(
+      reason("usage limit\nCLAUDE_QUOTA_JOB_RAN job=a exit=0 ts=1796056215"),
+      "usage_limit_CLAUDE_QUOTA_JOB_RAN_job=a_exit=0_ts=1796056215",
+    );
+    assertEquals([reason("quota"), reason(" ")], ["quota", "quota"]);
+  },
+);
+
 Deno.test("parseCircuit() reads the state of the Python original", pure, () => {
   const circuit = fromJson(
     `{"open_until": ${

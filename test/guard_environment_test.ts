@@ -126,6 +126,22 @@ function baseWithoutNode(home: Home): string {
   return base;
 }
 
+Deno.test("without a state folder a job finds the real claude, by $CLAUDE and by its name", async () => {
+  await using home = new Home();
+  const broken = join(home.path, "broken");
+  Deno.writeTextFileSync(broken, "no folder");
+  for (const claude of ["claude", '"$CLAUDE"']) {
+    const { code, stdout, stderr } = await home.run([
+      ...bare(home),
+      `CLAUDE_REAL_BIN=${join(home.bin, "claude")}`,
+      `CLAUDE_QUOTA_DIR=${broken}`,
+      ...home.words("quota_guard"),
+      ...["--job", "a", "--", "/bin/sh", "-c", `${claude} -p hi`],
+    ]);
+    assertEquals([code, stdout], [0, "hello\n"], stderr);
+  }
+});
+
 Deno.test("a claude that starts with #!/usr/bin/env node finds the node beside it", async () => {
   await using home = new Home();
   const base = baseWithoutNode(home);

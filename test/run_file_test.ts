@@ -57,6 +57,17 @@ Deno.test("startRun() sweeps runs older than 32 days, and only those", () => {
   assertEquals(names.sort(), [young, last, "notes"].sort());
 });
 
+Deno.test("startRun() begins a run whatever lies among the old ones", () => {
+  using temp = new TempFolder();
+  const folder = join(temp.path, "state");
+  const host = fakeHost(NOW);
+  startRun(folder, host, false);
+  const odd = join(folder, "runs", "1000000000-1-aaaaaaaa");
+  Deno.mkdirSync(odd);
+  Deno.writeTextFileSync(join(odd, "x"), "");
+  assert(readRun(folder, startRun(folder, host, false)) !== null);
+});
+
 Deno.test("readRun() takes no id for a path", () => {
   using temp = new TempFolder();
   const folder = join(temp.path, "state");
