@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { load } from "./load.ts";
 import { badDays } from "./plain_faults.ts";
 import { failCalls } from "./faults.ts";
 import { killBatches, killCatchups, killGuards } from "./kills.ts";
@@ -21,6 +22,10 @@ const SECTIONS: Record<string, [string, (s: Section) => Promise<void>]> = {
   ],
   faults: ["a system call fails", (s) => failCalls(s, ALL)],
   days: ["bad folders, disks and streams", badDays],
+  load: [
+    "under load",
+    (s) => load(s, { guards: 200, updates: 50_000, agents: 1000 }),
+  ],
   signals: [
     "signals",
     (s) => signals(s, { names: Infinity, instants: 12 }),
@@ -35,7 +40,6 @@ async function main(names: readonly string[]): Promise<number> {
     const started = performance.now();
     console.error(`${title} ...`);
     await work(section);
-    for (const words of section.failures) console.error(`  BROKEN ${words}`);
     const seconds = (performance.now() - started) / 1000;
     console.error(`  ${section.cases} cases, ${seconds.toFixed(0)} s`);
     done.push(section);

@@ -40,7 +40,9 @@ export class Section {
     } catch (error) {
       this.counts[error instanceof Broken ? error.fault : "wrong"]++;
       const words = error instanceof Error ? error.message : String(error);
-      this.failures.push(`${name}: ${plain(words)}`);
+      const failure = `${name}: ${plain(words)}`;
+      console.error(`BROKEN ${failure}`);
+      this.failures.push(failure);
     }
   }
 
