@@ -81,6 +81,16 @@ export function stopPoints(
   );
 }
 
+/**
+ * Did a fault hit a call that touches the folders? Deno wakes its threads by
+ * writes too, and not always by as many.
+ */
+export function hasHit(log: string, ...folders: string[]): boolean {
+  return log.split("\n").some((line) =>
+    line.endsWith("(INJECTED)") && touches(line, folders)
+  );
+}
+
 /** All calls that touch the folders or something in them. */
 export function touching(
   calls: readonly SystemCall[],
