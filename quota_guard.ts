@@ -6,7 +6,7 @@
  * @module
  */
 import { runInherited, SignalRelay } from "./lib/child.ts";
-import { type Guard, say, sayTrouble } from "./lib/guard.ts";
+import { EXIT_OWN_TROUBLE, type Guard, say, sayTrouble } from "./lib/guard.ts";
 import {
   type GuardCommand,
   type Job,
@@ -19,8 +19,6 @@ import { closeFolder, reasonOf, stateFolder } from "./lib/state.ts";
 import { UsageError } from "./lib/usage.ts";
 
 const EXIT_USAGE = 2;
-/** EX_SOFTWARE of sysexits(3): the guard's own trouble, outside of a job. */
-const EXIT_OWN_TROUBLE = 70;
 
 function newGuard(): Guard {
   hideDenosNode();
@@ -74,7 +72,7 @@ async function run(guard: Guard, command: GuardCommand): Promise<number> {
     }
     case "claude": {
       const { runClaude } = await import("./lib/run_claude.ts");
-      return await runClaude(guard, command.args);
+      return (await runClaude(guard, command.args)).code;
     }
     case "help": {
       const { GUARD_HELP } = await import("./lib/guard_help.ts");

@@ -16,6 +16,9 @@ import {
   updateState,
 } from "./state.ts";
 
+/** EX_SOFTWARE of sysexits(3): the guard's own trouble, outside of a job. */
+export const EXIT_OWN_TROUBLE = 70;
+
 /** What every mode of the guard works with. */
 export interface Guard {
   /** Clock, environment and stderr. */

@@ -40,6 +40,19 @@ const DEEPEST_CALL = 10;
 /** The endings that may move the circuit. */
 const MOVES: ReadonlySet<EndingName> = new Set(["limit", "suspected", "ok"]);
 
+/** What a job that is nothing but a run of claude gives it. */
+export interface ClaudeOptions {
+  /** Added to the environment. */
+  env?: Record<string, string>;
+  /** Seconds until it is stopped. */
+  timeout?: number | undefined;
+}
+
+/** An end by the guard itself. */
+function endedWith(code: number): ChildEnd {
+  return { started: true, code, timedOut: false };
+}
+
 /**
  * Runs the real claude. A call is refused while the circuit is open, unless its
  * run holds the probe; how it ends is recorded. Everything else passes through.
@@ -49,7 +62,8 @@ const MOVES: ReadonlySet<EndingName> = new Set(["limit", "suspected", "ok"]);
 export async function runClaude(
   guard: Guard,
   args: readonly string[],
-): Promise<number> {
+  options: ClaudeOptions = {},
+): Promise<ChildEnd> {
   const { host, signals } = guard;
   const claude = findRealClaude(host.env, ownPaths(guard));
   if (claude === null) {
@@ -57,7 +71,7 @@ export async function runClaude(
       guard,
       `no claude found on PATH or in its usual places; set ${ENV.realClaude} to its absolute path`,
     );
-    return 127;
+    return endedWith(127);
   }
   const depth = numberOr(host.env(ENV.depth), 0) + 1;
   if (depth > DEEPEST_CALL) {
@@ -65,9 +79,11 @@ export async function runClaude(
       guard,
       `"${claude}" leads back to the guard; set ${ENV.realClaude} to the real claude`,
     );
-    return 126;
+    return endedWith(126);
   }
+  const { timeout } = options;
   const env = {
+    ...options.env,
     PATH: callPath(host.env, claude),
     [ENV.depth]: String(depth),
   };
@@ -77,26 +93,33 @@ export async function runClaude(
     : [];
   const onTerminal = Deno.stdout.isTerminal();
   if (!isCall(args, onTerminal)) {
-    const end = await runInherited([claude, ...args], signals, { env });
-    return callCode(guard, claude, end);
+    const end = await runInherited([claude, ...args], signals, {
+      env,
+      timeout,
+    });
+    return callEnd(guard, claude, end);
   }
   const model = modelOf(args);
   const admission = await admit(guard, model);
-  if (!admission.admitted) return EXIT_CIRCUIT_OPEN;
+  if (!admission.admitted) return endedWith(EXIT_CIRCUIT_OPEN);
   const startedAt = host.now();
   if (onTerminal) {
-    const end = await runInherited([claude, ...args], signals, { env, unset });
+    const end = await runInherited([claude, ...args], signals, {
+      env,
+      unset,
+      timeout,
+    });
     // What it said is on the terminal; that it answered is all there is to tell.
     if (end.code === 0) {
       noteCall(guard, { met: "ok", owedFrom: null, cost: null });
     }
-    return callCode(guard, claude, end);
+    return callEnd(guard, claude, end);
   }
   noteCall(guard, "begun");
   const { end, stdout, stderr } = await runTeed(
     [claude, ...args],
     signals,
-    { env, unset },
+    { env, unset, timeout },
   );
   if (end.started) {
     const timeZone = host.timeZone();
@@ -117,12 +140,13 @@ export async function runClaude(
   } else {
     noteCall(guard, { met: "failed", owedFrom: null, cost: null });
   }
-  return callCode(guard, claude, end);
+  return callEnd(guard, claude, end);
 }
 
-function callCode(guard: Guard, claude: string, end: ChildEnd): number {
-  if (!end.started) say(guard, `cannot start "${claude}": ${end.why}`);
-  return end.code;
+function callEnd(guard: Guard, claude: string, end: ChildEnd): ChildEnd {
+  if (end.started) return end;
+  say(guard, `cannot start "${claude}": ${end.why}`);
+  return endedWith(end.code);
 }
 
 /** Whether a call is let through, and by which open circuit; `passed` null for a closed one. */

@@ -4,6 +4,7 @@ import { circuitStatus } from "./circuit.ts";
 import {
   circuitNow,
   claimPriorityProbe,
+  EXIT_OWN_TROUBLE,
   type Guard,
   lockWait,
   ownPaths,
@@ -23,7 +24,7 @@ import { callPath, findRealClaude, pathEntries } from "./real_claude.ts";
 import { endRun, readRun, startRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
 import { ensureShim } from "./shim.ts";
-import { folderTrouble, LOCK_WAIT, updateState } from "./state.ts";
+import { folderTrouble, LOCK_WAIT, reasonOf, updateState } from "./state.ts";
 import { type Tally, verdict, worstEnding } from "./tally.ts";
 
 /** A skip that a busy lock keeps off the books stands in the log. */
@@ -152,8 +153,11 @@ async function startJob(
   const started = host.monotonic();
   const env = runEnvironment(guard, job.label, run, probe);
   const attempt = async (): Promise<ChildEnd> => {
-    const { timeout } = job;
-    const end = await runInherited(job.command, signals, { env, timeout });
+    const { command, timeout } = job;
+    const isClaude = command[0] === "claude" || command[0] === run.shim;
+    const end = isClaude && run.shim !== null
+      ? await claudeItself(guard, job, env)
+      : await runInherited(command, signals, { env, timeout });
     sayEnd(guard, job, end);
     return end;
   };
@@ -201,6 +205,35 @@ async function startJob(
     owed_from: skipped ? outcome.owedFrom : null,
   }, LOCK_WAIT);
   return end.code;
+}
+
+/**
+ * A job that is nothing but a run of claude: what the shim would start a second
+ * guard for.
+ *
+ * @param env As the shim would find it
+ */
+async function claudeItself(
+  guard: Guard,
+  job: Job,
+  env: Record<string, string>,
+): Promise<ChildEnd> {
+  const { runClaude } = await import("./run_claude.ts");
+  const { host } = guard;
+  const within = {
+    ...host,
+    env: (name: string) => (env[name] ?? host.env(name)) || undefined,
+  };
+  const [, ...args] = job.command;
+  try {
+    return await runClaude({ ...guard, host: within }, args, {
+      env,
+      timeout: job.timeout,
+    });
+  } catch (error) {
+    say(guard, reasonOf(error));
+    return { started: true, code: EXIT_OWN_TROUBLE, timedOut: false };
+  }
 }
 
 function sayEnd(guard: Guard, job: Job, end: ChildEnd): void {
