@@ -1,19 +1,21 @@
 /**
- * `deno task bundle`: makes `dist/quota_guard.js` and `dist/quota_catchup.js`,
- * single files that need no configuration, no cache and no network.
+ * `deno task bundle [DIR]`: makes `quota_guard.js` and `quota_catchup.js` in
+ * `dist/`, single files that need no configuration, no cache and no network.
  *
  * @module
  */
 import { fromFileUrl } from "@std/path/from-file-url";
 import { join } from "@std/path/join";
+import { resolve } from "@std/path/resolve";
 
 const root = fromFileUrl(new URL("..", import.meta.url));
+const folder = resolve(Deno.args[0] ?? join(root, "dist"));
 const SCRIPTS = ["quota_guard", "quota_catchup"];
 /** A `deno.json` or `package.json` above the file must not reach it. */
 const ALONE = "--no-config --no-remote --no-npm";
 
 async function bundle(script: string): Promise<string> {
-  const file = join(root, "dist", `${script}.js`);
+  const file = join(folder, `${script}.js`);
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
     // Half the bytes: what is never run is read at each start all the same.
     args: ["bundle", "--quiet", "--minify", "--output", file, `${script}.ts`],
