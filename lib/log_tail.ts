@@ -28,8 +28,8 @@ export function markersInLogSince(
   from: number,
 ): JobMarker[] {
   const markers = fromItsEnd(path, (text, farthest) => {
-    const all = [...text.matchAll(/^CLAUDE_QUOTA_JOB_.*$/gm)]
-      .map(([line]) => parseJobMarker(line, label))
+    // Not by a pattern's ^ and $: those take a lone CR for the end of a line, too.
+    const all = text.split("\n").map((line) => parseJobMarker(line, label))
       .filter((marker) => marker !== null);
     return farthest || all.some((marker) => marker.ts < from) ? all : null;
   });

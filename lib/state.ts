@@ -61,7 +61,7 @@ export function stateFolder(env: Host["env"]): string {
       `Cannot tell the state folder: neither ${ENV.folder} nor HOME is set; set one of them in the plist's EnvironmentVariables`,
     );
   }
-  return join(home, ".local", "state", "claude-quota");
+  return resolve(home, ".local", "state", "claude-quota");
 }
 
 /** The words of an error, without its class. */

@@ -1,6 +1,6 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { join } from "@std/path/join";
-import { latestMarkerInLog } from "../lib/log_tail.ts";
+import { latestMarkerInLog, markersInLogSince } from "../lib/log_tail.ts";
 
 const MARKER = "CLAUDE_QUOTA_JOB_RAN job=me exit=0 ts=1796000000";
 const MIB = 1024 * 1024;
@@ -92,4 +92,19 @@ Deno.test({
   permissions: "none",
   fn: () =>
     void assertThrows(() => latestMarkerInLog("/var/log/me", "me"), Error),
+});
+
+Deno.test("markersInLogSince() takes no end of a line but a newline", () => {
+  const folder = Deno.makeTempDirSync();
+  try {
+    const path = join(folder, "log");
+    const other = MARKER.replace("RAN", "SKIPPED");
+    const quotes = ["\r", "\u2028", "\u2029", "\0", " "]
+      .map((before) => `quoted:${before}${other}\n`);
+    Deno.writeTextFileSync(path, `${quotes.join("")}${MARKER}\r\n`);
+    const kinds = markersInLogSince(path, "me", 0).map(({ kind }) => kind);
+    assertEquals(kinds, ["RAN"]);
+  } finally {
+    Deno.removeSync(folder, { recursive: true });
+  }
 });

@@ -46,6 +46,10 @@ Deno.test(
       folder({ HOME: "/h", CLAUDE_QUOTA_DIR: "rel" }),
       join(Deno.cwd(), "rel"),
     );
+    assertEquals(
+      folder({ HOME: "h" }),
+      join(Deno.cwd(), "h/.local/state/claude-quota"),
+    );
     assertThrows(() => folder({}), Error, "EnvironmentVariables");
   },
 );

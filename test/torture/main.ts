@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { hostileInput } from "./hostile.ts";
 import { load } from "./load.ts";
 import { badDays } from "./plain_faults.ts";
 import { failCalls } from "./faults.ts";
@@ -25,6 +26,10 @@ const SECTIONS: Record<string, [string, (s: Section) => Promise<void>]> = {
   load: [
     "under load",
     (s) => load(s, { guards: 200, updates: 50_000, agents: 1000 }),
+  ],
+  input: [
+    "hostile input",
+    (s) => hostileInput(s, 2_000, Math.floor(Math.random() * 2 ** 31)),
   ],
   signals: [
     "signals",
