@@ -17,8 +17,9 @@ const ALONE = "--no-config --no-remote --no-npm";
 async function bundle(script: string): Promise<string> {
   const file = join(folder, `${script}.js`);
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    // Half the bytes: what is never run is read at each start all the same.
-    args: ["bundle", "--quiet", "--minify", "--output", file, `${script}.ts`],
+    // Not --minify: it inlines what a `using` declares, so that a lock is never
+    // given back.
+    args: ["bundle", "--quiet", "--output", file, `${script}.ts`],
     cwd: root,
     stdout: "null",
     stderr: "piped",
