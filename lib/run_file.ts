@@ -93,12 +93,17 @@ export function beginCall(folder: string, id: string): void {
 
 /** One append, no lock. */
 function addLine(folder: string, id: string, line: string): void {
-  if (readRun(folder, id) === null) return;
-  using file = openInFolder(runPath(folder, id), {
-    append: true,
-    create: false,
-  });
-  writeAllSync(file, new TextEncoder().encode(line));
+  if (!RUN_ID.test(id)) return;
+  try {
+    using file = openInFolder(runPath(folder, id), {
+      append: true,
+      create: false,
+    });
+    writeAllSync(file, new TextEncoder().encode(line));
+  } catch (error) {
+    // It has ended.
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
 }
 
 /** Ends a run: whatever still carries its id is refused while the circuit is open. */

@@ -169,9 +169,7 @@ async function startJob(
       run.id,
       attempt,
     );
-  const tally = folder !== null && run.id !== null
-    ? readRun(folder, run.id) ?? NO_CALLS
-    : NO_CALLS;
+  const tally = tallyOf(guard, run);
   const circuitOpen = probe && end.code !== 0 && tally.calls.length === 0 &&
     circuitStatus(await circuitNow(guard), host.now()).is_open;
   const outcome = verdict(tally, {
@@ -205,6 +203,17 @@ async function startJob(
     owed_from: skipped ? outcome.owedFrom : null,
   }, LOCK_WAIT);
   return end.code;
+}
+
+function tallyOf(guard: Guard, { id }: Watch): Tally {
+  const { folder } = guard;
+  if (folder === null || id === null) return NO_CALLS;
+  const tally = readRun(folder, id);
+  if (tally === null) {
+    const file = `"${folder}/runs/${id}"`;
+    sayTrouble(guard, `what the job's calls met is not known: no ${file}`);
+  }
+  return tally ?? NO_CALLS;
 }
 
 /**
