@@ -5,7 +5,6 @@
  *
  * @module
  */
-import { fromFileUrl } from "@std/path/from-file-url";
 import { join } from "@std/path/join";
 import { run } from "./lib/catchup.ts";
 import {
@@ -65,7 +64,7 @@ function agentsFolder(host: Host, given: string | null): string {
 function ownSelf(): Self {
   return {
     interpreter: Deno.execPath(),
-    script: Deno.build.standalone ? null : fromFileUrl(import.meta.url),
+    script: Deno.build.standalone ? null : import.meta.filename ?? null,
   };
 }
 
@@ -205,4 +204,6 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-if (import.meta.main) Deno.exit(await main(Deno.args));
+// No Deno.exit: only a program that ends by itself leaves its compiled code in
+// Deno's cache, and without that every start would parse the whole file.
+if (import.meta.main) Deno.exitCode = await main(Deno.args);

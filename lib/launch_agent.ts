@@ -182,7 +182,7 @@ export async function readLaunchAgents(
   for (const name of names.sort()) {
     const path = join(folder, name);
     try {
-      const bytes = await readRegularFile(path);
+      const bytes = readRegularFile(path);
       files.push({ path, agent: await parseLaunchAgent(path, bytes, convert) });
     } catch (error) {
       files.push({ path, error: oneLine(error) });
@@ -192,11 +192,11 @@ export async function readLaunchAgents(
 }
 
 /** Looks before it opens: opening a pipe would wait for a writer for ever. */
-async function readRegularFile(path: string): Promise<Uint8Array> {
-  const { isFile, size } = await Deno.stat(path);
+function readRegularFile(path: string): Uint8Array {
+  const { isFile, size } = Deno.statSync(path);
   if (!isFile) throw new Error("It is not a regular file");
   if (size > LARGEST_FILE) throw new Error("It is larger than 4 MiB");
-  return await Deno.readFile(path);
+  return Deno.readFileSync(path);
 }
 
 function oneLine(error: unknown): string {

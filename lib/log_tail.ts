@@ -2,7 +2,7 @@ import { type JobMarker, latestJobMarker, parseJobMarker } from "./marker.ts";
 
 /** Read from the end of a log before giving up, in bytes; then the books alone speak. */
 const FARTHEST_BACK = 16 * 1024 * 1024;
-const FIRST_BLOCK = 64 * 1024;
+const FIRST_BLOCK = 16 * 1024;
 
 /**
  * The newest marker of a job in a log, read from its end: what lies far back
