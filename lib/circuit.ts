@@ -286,7 +286,10 @@ export function probeTime(
     : circuit.last_priority_probe;
 }
 
-/** Opens by hand until `until`: a hold that no probe closes. Never shortens a limit. */
+/**
+ * Opens by hand until `until`: a hold that no probe closes. It takes the place
+ * of an earlier hold, and never shortens a limit.
+ */
 export function openByHand(
   circuit: Circuit,
   until: number,
@@ -294,15 +297,17 @@ export function openByHand(
   now: number,
 ): Circuit {
   const open = circuit.open_until > now;
+  const limit = open && circuit.open_until > circuit.hold;
   const hold = Math.min(until, now + FARTHEST_WRITTEN);
+  const byLimit = limit && circuit.open_until > hold;
   return {
     ...circuit,
-    open_until: open ? Math.max(hold, circuit.open_until) : hold,
+    open_until: byLimit ? circuit.open_until : hold,
     opened_at: open ? circuit.opened_at : now,
     hold,
-    reason: open && circuit.open_until > hold ? circuit.reason : reason,
-    window: open ? circuit.window : null,
-    opened_by: open ? circuit.opened_by : null,
+    reason: byLimit ? circuit.reason : reason,
+    window: limit ? circuit.window : null,
+    opened_by: limit ? circuit.opened_by : null,
   };
 }
 

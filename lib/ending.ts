@@ -17,6 +17,9 @@ import { placeShownTime } from "./reset_time.ts";
 /** How much of each output is looked at, in bytes. */
 const TAIL_BYTES = 65_536;
 
+/** More than that is an answer, whatever one of its lines says. */
+const MOST_LINES = 5;
+const MOST_CHARACTERS = 8_000;
 const MAX_TEXT = 200;
 const MAX_EVIDENCE = 300;
 
@@ -264,8 +267,25 @@ function ofText(stdout: string, stderr: string, output: CallOutput): Ending {
   if (fromStderr !== null && fromStderr.ending !== "failed") return fromStderr;
   if (exit === 0) return ended("killed", "exit 0, but nothing was printed");
   if (KILLED.has(exit)) return ended("killed", `exit ${exit}, no result`);
-  return fromStdout ?? fromStderr ??
+  return fromStdout ?? fromStderr ?? amongLines(stdout, output) ??
+    amongLines(stderr, output) ??
     ended("failed", `exit ${exit}`, printed ? stdout : stderr);
+}
+
+/** A limit among a few lines of other programs: likely, but not certain. */
+function amongLines(text: string, output: CallOutput): Ending | null {
+  const lines = text.trim().split("\n");
+  if (lines.length > MOST_LINES || text.length > MOST_CHARACTERS) return null;
+  for (const line of lines) {
+    const row = readStructured(line, false);
+    const found = row === null
+      ? ofMessage(asMessage(line), "a line", output)
+      : ofStructured(row, "", output);
+    if (found?.ending === "limit") {
+      return ended("suspected", "a line of it is a known limit", found.text);
+    }
+  }
+  return null;
 }
 
 /** The ending that a short message tells; null if it tells none. */

@@ -140,10 +140,10 @@ export function verdict(tally: Tally, run: RunEnd): Verdict {
   if (run.once || !run.started) return ran;
   const refused = (call: CallRecord): boolean =>
     call.met === "limit" || call.met === "refused";
-  const firstOk = tally.calls.findIndex((call) => call.met === "ok");
+  const firstDone = tally.calls.findIndex(gotSomethingDone);
   const lastRefused = tally.calls.findLastIndex(refused);
-  const gotNothingDone = lastRefused >= 0 && firstOk < 0;
-  const cutOff = firstOk >= 0 && lastRefused > firstOk;
+  const gotNothingDone = lastRefused >= 0 && firstDone < 0;
+  const cutOff = firstDone >= 0 && lastRefused >= firstDone;
   const probedBlindly = tally.calls.length === 0 && run.heldProbe &&
     run.exit !== 0 && run.circuitOpen;
   if (!gotNothingDone && !probedBlindly && !(cutOff && run.resumable)) {
@@ -154,6 +154,16 @@ export function verdict(tally: Tally, run: RunEnd): Verdict {
     reason: run.heldProbe ? "priority-probe-quota" : "quota-during-run",
     owedFrom: owedFrom(tally.calls.filter(refused)),
   };
+}
+
+/**
+ * Claude has answered in a call that was `ok`, but also in one that a budget or
+ * a number of turns stopped, and in one that met the limit on its way and says
+ * what it had cost until then. What it did may have had effects.
+ */
+function gotSomethingDone(call: CallRecord): boolean {
+  return call.met === "ok" || call.met === "budget" || call.met === "turns" ||
+    (call.met === "limit" && (call.cost ?? 0) > 0);
 }
 
 /** A skip by model limits alone is owed once the last of them is over. */

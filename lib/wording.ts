@@ -140,7 +140,7 @@ export const PLAIN_WHICH =
 
 /** What `{which}` never is: other things that have limits. */
 export const OTHER_LIMITS =
-  /\b(?:context|rate|turns?|tokens?|time|size|length|speed|files?|memory|output|input|recursion|concurren\w+|retry|retries|requests?|characters?|search|upload|fast)\b/i;
+  /\b(?:context|rate|turns?|tokens?|time|size|length|speed|files?|memory|output|input|recursion|concurren\w+|retry|retries|requests?|characters?|search|upload|fast|storage|disk|deployments?|git(?:hub|lab)|copilot|vercel|netlify|npm|docker|aws|azure|gcp|google|gemini|openai|chatgpt|cursor|slack|stripe)\b/i;
 
 /** Which window the words before "limit" name, by its `rateLimitType`; the first that fits. */
 export const WINDOW_WORDS: readonly { says: RegExp; window: string }[] = [

@@ -317,6 +317,18 @@ Deno.test(
 );
 
 Deno.test(
+  "openByHand() takes the place of an earlier hold",
+  pure,
+  () => {
+    const long = openByHand(closedCircuit(), NOW + 2 * HOUR, "long", NOW);
+    const short = openByHand(long, NOW + HOUR, "short", NOW + 5);
+    assertEquals(short.open_until, NOW + HOUR);
+    assertEquals(short.hold, NOW + HOUR);
+    assertEquals(short.reason, "short");
+  },
+);
+
+Deno.test(
   "openByHand() never shortens a limit and keeps its cause",
   pure,
   () => {
@@ -601,8 +613,10 @@ Deno.test("a circuit keeps its promises in any order of events", pure, () => {
         assertEquals(after.closed_at, now);
       }
       if (event === "report" || event === "claim" || event === "hold") {
+        // A hold takes the place of an earlier hold, never of a limit.
+        const hold = event === "hold" && before.open_until <= before.hold;
         assert(
-          !was.is_open || after.open_until >= before.open_until,
+          !was.is_open || hold || after.open_until >= before.open_until,
           `shortened by ${event}`,
         );
       }
