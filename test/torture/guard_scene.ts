@@ -32,14 +32,23 @@ export interface Way {
   open?: "before" | "during";
   /** Whose system calls are meant: the guard of the job, or that of its call. */
   traced: "job" | "call";
+  /** The job is nothing but the call. */
+  alone?: boolean;
 }
 
 /** Every way that is taken in the long form. */
 export const WAYS: readonly Way[] = [
-  { name: "job", traced: "job" },
-  { name: "job, answered", claude: "ok", traced: "job" },
-  { name: "job, at the limit", claude: "limit", traced: "job" },
   { name: "skipped job", open: "before", traced: "job" },
+  { name: "job", traced: "job" },
+  { name: "job, at the limit", claude: "limit", traced: "job" },
+  { name: "job, answered", claude: "ok", traced: "job" },
+  {
+    name: "call as job, at the limit",
+    claude: "limit",
+    traced: "job",
+    alone: true,
+  },
+  { name: "call as job, answered", claude: "ok", traced: "job", alone: true },
   {
     name: "probing job, answered",
     open: "before",
@@ -108,21 +117,27 @@ export class GuardScene implements AsyncDisposable {
     harm: { call: SystemCall; what: Injection } | null,
   ): Promise<Finished> {
     const strace = straceWords(this.log, harm);
-    const { traced } = this.way;
-    const job = this.#script(traced === "call" ? strace : []);
+    const { traced, alone } = this.way;
+    const job = alone
+      ? this.#job("mail", "claude", "-p", "hi")
+      : this.#shell("mail", this.#script(traced === "call" ? strace : []));
     return await runBounded(
       this.home,
-      [...(traced === "job" ? strace : []), ...this.#job("mail", job)],
+      [...(traced === "job" ? strace : []), ...job],
     );
   }
 
   /** The words of the guard with a job of this way. */
-  #job(label: string, script: string): string[] {
+  #job(label: string, ...command: string[]): string[] {
     return [
       ...this.home.words("quota_guard", { kind: "bundle" }),
-      ...["--job", label, ...(this.way.priority ? ["--priority"] : [])],
-      ...["--", "/bin/sh", "-c", script],
+      ...["--job", label, ...(this.way.priority ? ["--priority"] : []), "--"],
+      ...command,
     ];
+  }
+
+  #shell(label: string, script: string): string[] {
+    return this.#job(label, "/bin/sh", "-c", script);
   }
 
   #script(tracer: readonly string[]): string {
@@ -145,11 +160,18 @@ export class GuardScene implements AsyncDisposable {
   }
 
   get starts(): number {
-    return lines(this.#starts);
+    return this.way.alone
+      ? this.home.claude.calls().length
+      : lines(this.#starts);
   }
 
   get ends(): number {
-    return lines(this.#ends);
+    return this.way.alone ? this.starts : lines(this.#ends);
+  }
+
+  /** The job's exit code, whatever becomes of the guard. */
+  get #exit(): number {
+    return !this.way.alone ? JOB_EXIT : this.way.claude === "ok" ? 0 : 1;
   }
 
   /** What must hold although a system call has failed. */
@@ -161,8 +183,8 @@ export class GuardScene implements AsyncDisposable {
       assertEquals([run.code, run.stdout], [0, ""]);
     } else {
       assertEquals([this.starts, this.ends], [1, 1], "it did not run");
-      assertEquals(run.code, JOB_EXIT);
-      const said = run.stdout.startsWith("out\n");
+      assertEquals(run.code, this.#exit);
+      const said = run.stdout.startsWith(way.alone ? "" : "out\n");
       assert(said, `its output has changed: ${run.stdout}`);
     }
     const [marker, ...more] = run.stderr.split("\n").filter((line) =>
@@ -204,11 +226,13 @@ export class GuardScene implements AsyncDisposable {
 
   /** The call's guard was left alone: what it met is known. */
   #checkJob(outcome: "RAN" | "SKIPPED" | undefined, met: boolean): void {
-    const { claude } = this.way;
+    const { claude, alone } = this.way;
     if (claude === "limit" && outcome === "RAN") {
       throw new Broken("lost", "it met the limit and is recorded as run");
     }
-    if (claude === "limit" && met) assert(isOpen(this.home), "not opened");
+    if (claude === "limit" && met && !alone) {
+      assert(isOpen(this.home), "not opened");
+    }
     if (claude === "ok" && outcome === "SKIPPED" && met) {
       throw new Broken("doubled", "it was answered and is owed");
     }
@@ -224,7 +248,7 @@ export class GuardScene implements AsyncDisposable {
     met: boolean,
   ): void {
     const { home, way } = this;
-    assertEquals([this.ends, run.code], [1, JOB_EXIT]);
+    assertEquals([this.ends, run.code], [1, this.#exit]);
     assertEquals(
       run.stderr.split("\n").filter((line) =>
         /^CLAUDE_QUOTA_JOB_(RAN|SKIPPED) /.test(line)
@@ -251,11 +275,12 @@ export class GuardScene implements AsyncDisposable {
     const { home, way } = this;
     const mail = JSON.stringify(books(home).jobs?.mail);
     const closed = !isOpen(home);
+    const probesBefore = home.claude.calls().length;
     home.claude.script("ok");
     ageLeftovers(home.state);
     const next = await runBounded(
       home,
-      this.#job("next", closed ? '"$CLAUDE" -p hi' : "true"),
+      this.#shell("next", closed ? '"$CLAUDE" -p hi' : "true"),
     );
     assertQuiet(next);
     assertEquals(next.code, 0);
@@ -272,16 +297,16 @@ export class GuardScene implements AsyncDisposable {
     if (way.priority && !closed) {
       const again = await runBounded(
         home,
-        this.#job("mail", '"$CLAUDE" -p hi'),
+        this.#shell("mail", '"$CLAUDE" -p hi'),
       );
       assertQuiet(again);
-      const probes = home.claude.calls().length;
+      const probes = probesBefore + home.claude.calls().length;
       if (probes > 1) throw new Broken("doubled", `${probes} probes`);
     }
     if (!closed) {
       // Only who starts a job looks after the shim.
       writeState(home, "state.json", "{}");
-      assertQuiet(await runBounded(home, this.#job("next", "true")));
+      assertQuiet(await runBounded(home, this.#shell("next", "true")));
     }
     const left = namesBelow(home.state).filter((name) => name.endsWith(".tmp"));
     assertEquals(left, [], `left over, outcome ${before}`);
