@@ -13,11 +13,13 @@ import {
   EXIT,
   type RoundResult,
 } from "./catchup_world.ts";
+import { circuitStatus } from "./circuit.ts";
+import { formatInstant } from "./instant.ts";
 import { slotWasMissed } from "./kickable.ts";
 import { type AgentFile, readLaunchAgents } from "./launch_agent.ts";
 import { disabledLabels } from "./launchctl.ts";
 import { Round } from "./round.ts";
-import { SHORT_LOCK_WAIT, updateState } from "./state.ts";
+import { readCircuit, SHORT_LOCK_WAIT, updateState } from "./state.ts";
 import { stopCode } from "./stop.ts";
 import { WakeWatch } from "./wake.ts";
 
@@ -53,11 +55,17 @@ export async function run(
     checked.push(await check(world, candidate, books, survey));
   }
   dropTwins(checked);
+  const waits = new Map<string, string | null>();
+  for (const { folder } of candidates) {
+    waits.set(folder, await openWords(world, folder));
+  }
   const result: RoundResult = {
     candidates: candidates.map((candidate) => candidate.agent.label),
     kicked: 0,
     failed: 0,
-    agents: findings.map((finding) => verdictOn(finding, checked, survey)),
+    agents: findings.map((finding) =>
+      verdictOn(finding, checked, survey, waits)
+    ),
     exit: EXIT.done,
     findings,
   };
@@ -131,10 +139,23 @@ function dropTwins(checked: Checked[]): void {
   }
 }
 
+/** What the circuit in a folder says to candidates that are ready; null if it is closed. */
+async function openWords(
+  { host }: CatchupWorld,
+  folder: string,
+): Promise<string | null> {
+  const circuit = await readCircuit(folder, host);
+  const now = host.now();
+  if (!circuitStatus(circuit, now).is_open) return null;
+  const until = formatInstant(circuit.open_until, now, host.timeZone());
+  return `waits until the circuit closes, ${until} at the latest`;
+}
+
 function verdictOn(
   finding: Finding,
   checked: readonly Checked[],
   { paths }: Survey,
+  waits: ReadonlyMap<string, string | null>,
 ): AgentVerdict {
   const one = checked.find((c) => c.candidate === finding.candidate);
   const { label, path } = finding;
@@ -143,6 +164,7 @@ function verdictOn(
   const why = [
     finding.why,
     one?.whyNot,
+    one?.whyNot === null ? waits.get(one.candidate.folder) : null,
     others.length > 0
       ? `its label is that of "${others.join('", "')}" too`
       : "",

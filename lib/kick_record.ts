@@ -90,6 +90,7 @@ export class KickRecord {
         this.#label,
         next(state.books.kicks.get(this.#label)),
       ),
+      sync: true,
       result: null,
     }));
     return changed.done ? null : changed.why;

@@ -36,6 +36,8 @@ export interface Change<R> {
   circuit?: Circuit;
   /** The new books. */
   books?: Books;
+  /** Flush the books to disk: no log repeats what is new in them. */
+  sync?: boolean;
   /** What the one who asked for the change wants to know. */
   result: R;
 }
@@ -322,7 +324,9 @@ export async function updateState<R>(
     }
     if (next.books !== undefined && next.books !== books) {
       const json = JSON.stringify(booksJson(next.books));
-      replaceFile(join(folder, BOOKS_FILE), json + "\n");
+      replaceFile(join(folder, BOOKS_FILE), json + "\n", {
+        sync: next.sync ?? false,
+      });
     }
     return { done: true, result: next.result };
   } catch (error) {
