@@ -1,5 +1,4 @@
 import { dirname } from "@std/path/dirname";
-import { join } from "@std/path/join";
 import type { Host } from "./host.ts";
 import { ENV } from "./settings.ts";
 
@@ -84,8 +83,8 @@ export function findRealClaude(
   if (named !== null) return named;
   const home = env("HOME");
   const places = [
-    ...pathEntries(env).map((entry) => join(entry, "claude")),
-    ...(home === undefined ? [] : HOME_PLACES.map((rest) => join(home, rest))),
+    ...pathEntries(env).map((entry) => `${entry}/claude`),
+    ...(home === undefined ? [] : HOME_PLACES.map((rest) => `${home}/${rest}`)),
     ...SYSTEM_PLACES,
   ];
   return places.find((path) =>
