@@ -97,6 +97,7 @@ function probeEnvironment(
     .filter(([name]) => !/^(?:LD|DYLD)_/.test(name));
   return {
     ...Object.fromEntries([...inherited, ...own]),
+    DENO_NO_UPDATE_CHECK: "1",
     [ENV.folder]: folder,
     [ENV.job]: PROBE_JOB,
     [ENV.run]: id,

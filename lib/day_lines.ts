@@ -2,6 +2,7 @@ import stringWidth from "string-width";
 import type { Day, DayEvent, DayJob, DayMark } from "./day.ts";
 import { formatInstant, zoned } from "./instant.ts";
 import { outcomeWords } from "./status.ts";
+import { printable } from "./terminal.ts";
 
 /** How each mark is shown, in the order of the legend. */
 const MARKS: Readonly<Record<DayMark, { sign: string; colour: number }>> = {
@@ -93,7 +94,7 @@ function newestWords(
 
 /** The end of a text that is wider than it may be. */
 function shortened(text: string, width: number): string {
-  let rest = [...text];
+  let rest = [...printable(text)];
   while (stringWidth(rest.join("")) > width) rest = ["…", ...rest.slice(2)];
   return rest.join("");
 }
@@ -101,7 +102,7 @@ function shortened(text: string, width: number): string {
 /** The beginning of a text that is wider than it may be. */
 function shortenedEnd(text: string, width: number): string {
   if (width < 1) return "";
-  let rest = [...text];
+  let rest = [...printable(text)];
   while (stringWidth(rest.join("")) > width) {
     rest = [...rest.slice(0, -2), "…"];
   }

@@ -1,3 +1,4 @@
+import { printable } from "./terminal.ts";
 import { after } from "./timer.ts";
 
 /** The clock, the environment and stderr, passed in so that tests can move them. */
@@ -12,7 +13,10 @@ export interface Host {
   env(name: string): string | undefined;
   /** IANA name of the zone that local times are shown in. */
   timeZone(): string;
-  /** Writes one line to stderr. Never throws: a closed stderr loses the line. */
+  /**
+   * Writes one line to stderr, whatever is quoted in it. Never throws: a closed
+   * stderr loses the line.
+   */
   say(line: string): void;
 }
 
@@ -76,6 +80,6 @@ export function denoHost(): Host {
     sleep: (seconds) => new Promise((resolve) => after(seconds, resolve)),
     env,
     timeZone: () => Temporal.Now.timeZoneId(),
-    say: (line) => writeStderr(line + "\n"),
+    say: (line) => writeStderr(printable(line) + "\n"),
   };
 }

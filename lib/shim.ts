@@ -56,7 +56,13 @@ function quoted(word: string): string {
 /** The shim's text: a `claude` that goes through the guard. */
 export function shimText(self: Self, folder: string): string {
   const words = guardCommand(self, folder).map(quoted).join(" ");
-  return `#!/bin/sh\n# claude through quota_guard; written anew when stale\nexec ${words} --claude -- "$@"\n`;
+  return [
+    "#!/bin/sh",
+    "# claude through quota_guard; written anew when stale",
+    // Else Deno itself asks the network for a newer one, once a day.
+    "export DENO_NO_UPDATE_CHECK=1",
+    `exec ${words} --claude -- "$@"\n`,
+  ].join("\n");
 }
 
 /**

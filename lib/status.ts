@@ -8,6 +8,7 @@ import {
 } from "./circuit.ts";
 import { formatDuration } from "./duration.ts";
 import { formatInstant } from "./instant.ts";
+import { printable } from "./terminal.ts";
 
 /** What `--status` shows, as data; times in epoch seconds, lengths in seconds. */
 export interface StatusReport {
@@ -111,7 +112,7 @@ export function statusLines(
   const { columns } = screen;
   const report = statusReport(circuit, books, now, policy);
   const at = (instant: number): string => formatInstant(instant, now, timeZone);
-  return [
+  const lines = [
     ...(report.is_open
       ? openLines(report, now, at, columns)
       : closedLines(circuit, now, at)),
@@ -128,8 +129,10 @@ export function statusLines(
     ...(report.last_catchup === null
       ? []
       : [`Catch-up: came by ${at(report.last_catchup)}`]),
-    ...screen.day ?? jobLines(books, at),
+    ...(screen.day === null ? jobLines(books, at) : []),
   ];
+  // Names and sentences come from elsewhere; the day has its colours already.
+  return [...lines.map(printable), ...screen.day ?? []];
 }
 
 function openLines(

@@ -5,6 +5,7 @@
  * @module
  */
 import { hostileInput } from "./hostile.ts";
+import { intruders } from "./intruders.ts";
 import { load } from "./load.ts";
 import { badDays } from "./plain_faults.ts";
 import { failCalls } from "./faults.ts";
@@ -34,6 +35,7 @@ const SECTIONS: Record<string, [string, (s: Section) => Promise<void>]> = {
     "hostile input",
     (s) => hostileInput(s, 2_000, Math.floor(Math.random() * 2 ** 31)),
   ],
+  intruders: ["intruders", intruders],
   signals: [
     "signals",
     (s) => signals(s, { names: Infinity, instants: 12 }),
