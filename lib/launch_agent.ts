@@ -14,6 +14,8 @@ export interface LaunchAgent {
   path: string;
   /** Key `Label`, by which launchd knows the job. */
   label: string;
+  /** Key `Program`: started in place of the first of ProgramArguments. */
+  program: string | null;
   /** Key `ProgramArguments`; what is no string as Python's `str` would show it. */
   arguments: string[];
   /** Key `StandardOutPath` as written; see `logPaths`. */
@@ -116,6 +118,7 @@ export async function parseLaunchAgent(
   return {
     path,
     label,
+    program: text(plist.Program),
     arguments: Array.isArray(plist.ProgramArguments)
       ? plist.ProgramArguments.map(pythonStr)
       : [],
@@ -203,6 +206,13 @@ function oneLine(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   // deno-lint-ignore no-control-regex -- a parser quotes what it met
   return message.replace(/[\s\x00-\x1f\x7f]+/g, " ").trim().slice(0, 200);
+}
+
+/** What launchd starts: `Program` goes before the first of `ProgramArguments`. */
+export function startedWords(
+  { program, arguments: words }: Pick<LaunchAgent, "program" | "arguments">,
+): string[] {
+  return program === null ? words : [program, ...words.slice(1)];
 }
 
 /** Names under which the guard is found in a job's arguments. */

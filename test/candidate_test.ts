@@ -51,6 +51,7 @@ class Case implements Disposable {
     const agent: LaunchAgent = {
       path: this.path("me.plist"),
       label: "me",
+      program: null,
       arguments: ["/opt/quota_guard.js", "--job", "me", "--", "/bin/true"],
       stdoutPath: this.path("out"),
       stderrPath: this.path("err"),

@@ -26,6 +26,7 @@ function candidate(
     agent: {
       path: "/agents/me.plist",
       label: "com.me.job",
+      program: null,
       arguments: [],
       stdoutPath: null,
       stderrPath: null,

@@ -69,6 +69,7 @@ Deno.test("parseLaunchAgent() reads the keys that matter", async () => {
     {
       path: "/x.plist",
       label: "com.example.post",
+      program: null,
       arguments: ["/bin/sh", "5", "True", '["a","b"]'],
       stdoutPath: "/tmp/out",
       stderrPath: "err",

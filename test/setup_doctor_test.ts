@@ -228,9 +228,18 @@ Deno.test("--doctor: calls that lead past the guard", async () => {
       null,
     ],
     [["/bin/sh", "-c", "cd ~/claude && claude -p"], null],
+    [
+      ["/usr/bin/env", "/opt/homebrew/bin/claude", "-p"],
+      /-> write claude in place of \/opt\/homebrew\/bin\/claude/,
+    ],
+    [["/bin/zsh", "-lc", "cd ~/jobs; ./a"], /in its script ~\/jobs\/a$/m],
+    [["/bin/zsh", "-lc", "python3 -u ~/jobs/a"], /in its script ~\/jobs\/a$/m],
+    [["/bin/zsh", "-lc", "bash ~/x > ~/jobs/a 2>>~/jobs/a"], null],
+    [["/bin/zsh", "-lc", '"$CLAUDE" -p <~/jobs/a | tee ~/jobs/a'], null],
   ];
   for (const [command, pattern] of cases) {
     using stage = healthy();
+    stage.program(join(stage.home, "jobs", "a"), "claude -p hi\n");
     job(stage, "good", {
       ProgramArguments: [
         ...stage.guardWords,
@@ -244,6 +253,11 @@ Deno.test("--doctor: calls that lead past the guard", async () => {
     await ran(stage, 0, 1);
     assertEquals((await stage.run("--doctor")).code, 0, command.join(" "));
   }
+  using stage = healthy();
+  const guard = stage.program(stage.guard, "#!/x\n'/usr/local/bin/claude'\n");
+  const line = `exec ${guard} --job shell -- ${guard} --batch x -- claude -p x`;
+  job(stage, "shell", { ProgramArguments: ["/bin/zsh", "-lc", line] });
+  assertEquals((await stage.run("--doctor")).code, 0);
 });
 
 Deno.test("--doctor reads the scripts that a job names", async () => {

@@ -131,6 +131,7 @@ Deno.test("isCatchup() knows the catch-up, whoever has written its plist", () =>
   const agent = (args: string[]): LaunchAgent => ({
     path: "",
     label: "l",
+    program: null,
     arguments: args,
     stdoutPath: null,
     stderrPath: null,

@@ -385,12 +385,17 @@ Deno.test("--wrap --all asks about calendar jobs that call claude", async () => 
     "#!/bin/sh\n# claude -p was here\ntrue\n",
   );
   stage.agent("e", { ProgramArguments: [other], ...calendar });
+  stage.agent("f", { Program: script, ...calendar });
+  stage.agent("g", {
+    ProgramArguments: ["/bin/zsh", "-lc", "cd ~/jobs && ./a.sh"],
+    ...calendar,
+  });
   const nobody = await stage.run("--wrap", "--all");
   assertMatch(
     nobody.text,
-    /\n {2}a\n {2}b\nSay which: quota_catchup.js --wrap a b$/,
+    /\n {2}a\n {2}b\n {2}f\n {2}g\nSay which: quota_catchup.js --wrap a b f g$/,
   );
-  stage.answers.push(true, false);
+  stage.answers.push(true, false, false, false);
   assertEquals((await stage.run("--wrap", "--all")).code, 0);
   assertMatch(Deno.readTextFileSync(yes), /quota_guard/);
   assertNotMatch(Deno.readTextFileSync(no), /quota_guard/);
@@ -414,6 +419,17 @@ Deno.test("--wrap says what it cannot do for a job", async () => {
   assertMatch(
     await advice({ WorkingDirectory: join(stage.home, "Documents/x") }),
     /works in ~\/Documents: give Full Disk Access to ~\/.deno\/bin\/deno/,
+  );
+  const script = join(stage.home, "Documents/x.sh");
+  assertMatch(await advice({ Program: script }), /works in ~\/Documents/);
+  assertMatch(
+    await advice({ Program: "/opt/homebrew/bin/claude" }),
+    /by its path.*: write claude in place of \/opt\/homebrew\/bin\/claude/,
+  );
+  stage.agent(LABEL, { ProgramArguments: ["/bin/zsh", "-lc", "claude -p x"] });
+  assertMatch(
+    (await stage.run("--wrap", LABEL, "--dry-run")).text,
+    /a login shell .*: write "\$CLAUDE" -p in its command/,
   );
   assertMatch(
     await advice({ StandardErrorPath: join(stage.home, "Desktop/x.log") }),

@@ -1,8 +1,9 @@
 import { resolve } from "@std/path/resolve";
-import type { LaunchAgent } from "../launch_agent.ts";
+import { GUARD_NAME, type LaunchAgent, startedWords } from "../launch_agent.ts";
+import { shellWords } from "../shell_words.ts";
 
 /** A text that a job runs: its own command, or a script that it names. */
-export interface JobText {
+interface JobText {
   /** `command`, or the script's path. */
   where: string;
   /** Without the comments of a script. */
@@ -20,41 +21,95 @@ const CLAUDE_BY_PATH =
 /** claude by the variables that the guard sets. */
 const CLAUDE_BY_NAME = /\$\{?CLAUDE(?:_BIN)?\b/;
 
-/** The command of a job without its guard, and the scripts that it names. */
-export function jobTexts(
-  agent: LaunchAgent,
-  home: string | undefined,
-  from = 0,
-): JobText[] {
-  const words = agent.arguments.slice(from);
-  const texts = [{ where: "command", text: words.join("\n") }];
-  const folder = agent.workingDirectory ?? "/";
-  const paths = words.flatMap((word) => [
-    // A whole word may be a path with blanks, or lie in the job's folder.
-    resolve("/", folder, atHome(word, home)),
-    ...(word.match(/(?:~|\$HOME)?\/[^\s"';&|]+/g) ?? [])
-      .map((path) => atHome(path, home)),
-  ]);
-  for (const path of new Set(paths)) {
-    const text = scriptText(path);
+/** A command, and what is needed to find the scripts that it names. */
+export interface JobCommand {
+  /** As launchd or the guard starts it. */
+  words: readonly string[];
+  /** Its working directory. */
+  folder: string;
+  /** For `~` and `$HOME`. */
+  home: string | undefined;
+}
+
+/** The command of a job, and the scripts that it names. */
+function jobTexts(command: JobCommand): JobText[] {
+  const texts = [{ where: "command", text: command.words.join("\n") }];
+  const found = new Map<string, boolean>();
+  for (const { path, started } of filesOf(command)) {
+    found.set(path, started || found.get(path) === true);
+  }
+  for (const [path, started] of found) {
+    if (GUARD_NAME.test(path)) continue;
+    const text = scriptText(path, started);
     if (text !== null) texts.push({ where: path, text });
   }
   return texts;
 }
 
-function atHome(path: string, home = ""): string {
-  return path.replace(/^(?:~|\$HOME)(?=\/)/, () => home);
+/** What starts the file that is named next. */
+const STARTER =
+  /(?:^|\/)(?:\w*sh|python[\d.]*|node|ruby|perl|deno|run|source|\.)$/;
+const REDIRECT = /^\d*(?:&?>>?\|?|<)/;
+
+/** A file that a command names. */
+interface NamedFile {
+  path: string;
+  /** It is the program, or an interpreter stands before it. */
+  started: boolean;
 }
 
-/** The head of a text file; null for what is none. */
-function scriptText(path: string): string | null {
+/**
+ * The files that a command names, also in the lines of a shell within it, where
+ * `cd` counts. What a redirect leads to or from is no script.
+ */
+function* filesOf({ words, folder, home }: JobCommand): Generator<NamedFile> {
+  let starts = true;
+  let redirected = false;
+  for (const word of words) {
+    const path = resolve("/", folder, atHome(word, home));
+    const redirect = REDIRECT.exec(word);
+    if (redirected || redirect !== null) {
+      redirected = redirect !== null && redirect[0] === word;
+      continue;
+    }
+    yield { path, started: starts };
+    if (/\s/.test(word)) yield* filesOfLine({ words: [word], folder, home });
+    if (!word.startsWith("-")) starts = STARTER.test(word);
+  }
+}
+
+function* filesOfLine(
+  { words, folder, home }: JobCommand,
+): Generator<NamedFile> {
+  const line = shellWords(words.join(" "), () => undefined);
+  let here = folder;
+  let command: string[] = [];
+  for (const { text, operator } of [...line, { text: "", operator: true }]) {
+    if (!operator) {
+      command.push(text);
+      continue;
+    }
+    const [name, to = "~/"] = command;
+    if (name === "cd") here = resolve(here, atHome(to, home));
+    else yield* filesOf({ words: command, folder: here, home });
+    command = [];
+  }
+}
+
+function atHome(path: string, home = ""): string {
+  return path.replace(/^(?:~|\$HOME|\$\{HOME\})(?=\/|$)/, () => home);
+}
+
+/** The head of a script; null for what is none. */
+function scriptText(path: string, started: boolean): string | null {
   try {
     if (!Deno.statSync(path).isFile) return null;
     using file = Deno.openSync(path, { read: true });
     const head = new Uint8Array(SCRIPT_LIMIT);
     const text = head.subarray(0, file.readSync(head) ?? 0);
     if (text.includes(0)) return null;
-    return withoutComments(new TextDecoder().decode(text));
+    const script = new TextDecoder().decode(text);
+    return started || script.startsWith("#!") ? withoutComments(script) : null;
   } catch {
     return null; // not there, or not for this script to see
   }
@@ -70,7 +125,9 @@ export function callsClaude(
   agent: LaunchAgent,
   home: string | undefined,
 ): boolean {
-  return jobTexts(agent, home).some(({ text }) =>
+  const words = startedWords(agent);
+  const folder = agent.workingDirectory ?? "/";
+  return jobTexts({ words, folder, home }).some(({ text }) =>
     [BARE_CLAUDE, CLAUDE_BY_PATH, CLAUDE_BY_NAME].some((call) =>
       call.test(text)
     )
@@ -78,17 +135,14 @@ export function callsClaude(
 }
 
 /**
- * Why a job's calls would not lead through the guard, and the remedy; null if
- * nothing speaks for that.
- *
- * @param from At which of ProgramArguments its own command begins
+ * Why the calls of a command behind the guard would not lead through it, and the
+ * remedy; null if nothing speaks for that.
  */
 export function callTrap(
-  agent: LaunchAgent,
-  home: string | undefined,
-  from: number,
+  command: JobCommand,
 ): { text: string; remedy: string } | null {
-  const texts = jobTexts(agent, home, from);
+  const { words } = command;
+  const texts = jobTexts(command);
   const remedy = (where: string): string =>
     `write "$CLAUDE" -p in its ${
       where === "command" ? where : `script ${where}`
@@ -98,10 +152,13 @@ export function callTrap(
     const path = CLAUDE_BY_PATH.exec(byPath.text)?.[0] ?? "";
     return {
       text: `it calls ${path} by its path, past the guard`,
-      remedy: remedy(byPath.where),
+      // launchd expands no variables.
+      remedy: words.includes(path)
+        ? `write claude in place of ${path} in its ProgramArguments`
+        : remedy(byPath.where),
     };
   }
-  const login = isLoginCommand(agent.arguments.slice(from)) ||
+  const login = isLoginCommand(words) ||
     texts.some(({ text }) => /^#!.*sh\b.*\s-\w*l/.test(text));
   const bare = texts.find(({ text }) => BARE_CLAUDE.test(text));
   return login && bare !== undefined

@@ -34,7 +34,7 @@ export function checkJob(
     ...checkStart(world, job),
     ...checkOptions(job, plist),
     ...checkLogs(world, job),
-    ...checkCalls(world, job, entry),
+    ...checkCalls(job, entry),
     ...checkEnvironment(world, job),
   ];
 }
@@ -202,8 +202,7 @@ function logProblem(path: string): string | null {
 
 /** Its calls of claude lead through the guard. */
 function checkCalls(
-  world: SetupWorld,
-  { agent, commandAt }: Guarded,
+  { agent, command }: Guarded,
   entry: JobEntry | undefined,
 ): Finding[] {
   if (entry !== undefined && entry.calls > 0) return [];
@@ -216,7 +215,7 @@ function checkCalls(
       ),
     ];
   }
-  const trap = callTrap(agent, world.host.env("HOME"), commandAt);
+  const trap = callTrap(command);
   if (trap !== null) {
     return [wrong(agent.label, trap.text, trap.remedy)];
   }

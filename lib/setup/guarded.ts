@@ -8,7 +8,7 @@ import {
 } from "../launch_agent.ts";
 import type { AgentFile } from "../launch_agent.ts";
 import { shellWords } from "../shell_words.ts";
-import { guardPrefix } from "./command_text.ts";
+import type { JobCommand } from "./claude_jobs.ts";
 import { folderOfJob, type SetupWorld } from "./setup_world.ts";
 
 /** A job behind the guard, with what can be told from its property list. */
@@ -23,8 +23,8 @@ export interface Guarded {
   start: string[];
   /** The guard's arguments, those of the job's command included. */
   args: string[];
-  /** At which of ProgramArguments its own command begins; 0 if that cannot be told. */
-  commandAt: number;
+  /** The job's own command; empty if that cannot be told. */
+  command: JobCommand;
 }
 
 /** The jobs behind the guard. */
@@ -42,13 +42,19 @@ function guarded(world: SetupWorld, agent: LaunchAgent): Guarded {
   const at = words.findIndex((word) => GUARD_NAME.test(word));
   const run = words.lastIndexOf("run", at);
   const from = run > 0 ? run - 1 : at;
+  const args = words.slice(at + 1);
+  const dashes = args.indexOf("--");
   return {
     agent,
     options: guardOptions(agent),
     folder: folderOfJob(world, agent),
     start: words.slice(from, at + 1),
-    args: words.slice(at + 1),
-    commandAt: guardPrefix(agent.arguments)?.length ?? 0,
+    args,
+    command: {
+      words: dashes < 0 ? [] : args.slice(dashes + 1),
+      folder: agent.workingDirectory ?? "/",
+      home: world.host.env("HOME"),
+    },
   };
 }
 

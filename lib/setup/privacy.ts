@@ -1,5 +1,5 @@
 import { resolve } from "@std/path/resolve";
-import type { LaunchAgent } from "../launch_agent.ts";
+import { type LaunchAgent, startedWords } from "../launch_agent.ts";
 
 /** Folders that macOS lets no program into without being told. */
 const PRIVATE =
@@ -45,7 +45,7 @@ export function privateParts(agent: LaunchAgent, home: string): PrivateParts {
   const log = (path: string | null): string | null =>
     path === null ? null : resolve("/", agent.workingDirectory ?? "/", path);
   return {
-    work: folders([...agent.arguments, agent.workingDirectory]),
+    work: folders([...startedWords(agent), agent.workingDirectory]),
     logs: folders([log(agent.stdoutPath), log(agent.stderrPath)]),
   };
 }

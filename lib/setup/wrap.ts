@@ -16,7 +16,7 @@ import {
 } from "./agent_file.ts";
 import type { CommandOf } from "./arguments.ts";
 import { sha256, writeBackup } from "./backup.ts";
-import { callsClaude } from "./claude_jobs.ts";
+import { callsClaude, callTrap } from "./claude_jobs.ts";
 import { agentFiles, findFile } from "./find_agents.ts";
 import { installedScript, typed } from "./guard_path.ts";
 import { difference } from "./difference.ts";
@@ -130,6 +130,13 @@ async function wrapOne(
       guard.interpreter,
     ),
     ...repeatingAdvice(agent),
+    ...callAdvice(
+      callTrap({
+        words: wrapped.command.slice(words.length).map(String),
+        folder: agent.workingDirectory ?? "/",
+        home: world.host.env("HOME"),
+      }),
+    ),
   ];
   if (command.dryRun) {
     world.tell(`${label}: would be wrapped`);
@@ -178,4 +185,9 @@ function repeatingAdvice(agent: LaunchAgent): string[] {
       "it has no calendar alone: it is skipped while the circuit is open, and not caught up",
     ]
     : [];
+}
+
+/** What the job's own command needs besides. */
+function callAdvice(trap: ReturnType<typeof callTrap>): string[] {
+  return trap === null ? [] : [`${trap.text}: ${trap.remedy}`];
 }
