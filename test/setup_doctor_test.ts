@@ -255,7 +255,7 @@ Deno.test("--doctor: calls that lead past the guard", async () => {
   }
   using stage = healthy();
   const guard = stage.program(stage.guard, "#!/x\n'/usr/local/bin/claude'\n");
-  const line = `exec ${guard} --job shell -- ${guard} --batch x -- claude -p x`;
+  const line = `'${guard}' --job shell -- '${guard}' --batch x -- claude -p x`;
   job(stage, "shell", { ProgramArguments: ["/bin/zsh", "-lc", line] });
   assertEquals((await stage.run("--doctor")).code, 0);
 });

@@ -49,7 +49,6 @@ function jobTexts(command: JobCommand): JobText[] {
 /** What starts the file that is named next. */
 const STARTER =
   /(?:^|\/)(?:\w*sh|python[\d.]*|node|ruby|perl|deno|run|source|\.)$/;
-const REDIRECT = /^\d*(?:&?>>?\|?|<)/;
 
 /** A file that a command names. */
 interface NamedFile {
@@ -60,19 +59,12 @@ interface NamedFile {
 
 /**
  * The files that a command names, also in the lines of a shell within it, where
- * `cd` counts. What a redirect leads to or from is no script.
+ * `cd` counts.
  */
 function* filesOf({ words, folder, home }: JobCommand): Generator<NamedFile> {
   let starts = true;
-  let redirected = false;
   for (const word of words) {
-    const path = resolve("/", folder, atHome(word, home));
-    const redirect = REDIRECT.exec(word);
-    if (redirected || redirect !== null) {
-      redirected = redirect !== null && redirect[0] === word;
-      continue;
-    }
-    yield { path, started: starts };
+    yield { path: resolve("/", folder, atHome(word, home)), started: starts };
     if (/\s/.test(word)) yield* filesOfLine({ words: [word], folder, home });
     if (!word.startsWith("-")) starts = STARTER.test(word);
   }
@@ -100,7 +92,7 @@ function atHome(path: string, home = ""): string {
   return path.replace(/^(?:~|\$HOME|\$\{HOME\})(?=\/|$)/, () => home);
 }
 
-/** The head of a script; null for what is none. */
+/** The head of a script; null for what is none, such as what a redirect leads to. */
 function scriptText(path: string, started: boolean): string | null {
   try {
     if (!Deno.statSync(path).isFile) return null;
