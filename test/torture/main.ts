@@ -7,6 +7,7 @@
 import { hostileInput } from "./hostile.ts";
 import { intruders } from "./intruders.ts";
 import { load } from "./load.ts";
+import { clocks } from "./clocks.ts";
 import { badDays } from "./plain_faults.ts";
 import { failCalls } from "./faults.ts";
 import { killBatches, killCatchups, killGuards } from "./kills.ts";
@@ -36,6 +37,10 @@ const SECTIONS: Record<string, [string, (s: Section) => Promise<void>]> = {
     (s) => hostileInput(s, 2_000, Math.floor(Math.random() * 2 ** 31)),
   ],
   intruders: ["intruders", intruders],
+  clocks: [
+    "clocks",
+    (s) => clocks(s, 300, Math.floor(Math.random() * 2 ** 31)),
+  ],
   signals: [
     "signals",
     (s) => signals(s, { names: Infinity, instants: 12 }),
