@@ -124,6 +124,26 @@ Deno.test("--doctor: the guard and its interpreter are there, and will be", asyn
   }
 });
 
+Deno.test("--doctor: what is not by --wrap gets a remedy that works", async () => {
+  using stage = healthy();
+  const python = stage.program(join(stage.home, "claude-quota-guard.py"));
+  const words = ["--job", "old", "--", "/bin/sh", "-c", "claude -p hi"];
+  job(stage, "old", { ProgramArguments: ["/bin/sh", python, ...words] });
+  await finds(
+    stage,
+    /WRONG +old: it still starts "~\/claude-quota-guard.py", .*\n +-> .*--wrap old --reload/,
+  );
+  assertEquals((await stage.run("--wrap", "old")).code, 0);
+  assertEquals((await stage.run("--doctor")).code, 0);
+  job(stage, "shell", {
+    ProgramArguments: ["/bin/sh", "-c", "/gone/quota_guard.js --job x -- y"],
+  });
+  await finds(
+    stage,
+    /shell: "\/gone\/.*" is not there\n +-> put the words of "~\/.*\/shell.plist" right/,
+  );
+});
+
 Deno.test("--doctor: the guard understands its arguments", async () => {
   {
     using stage = healthy({}, ["--prio"]);

@@ -163,10 +163,12 @@ Deno.test(
       "x",
     ]);
     assertEquals(prefix, {
+      job: "l",
       options: ["--priority", "--expires", "2h"],
       length: 9,
     });
     assertEquals(guardPrefix(["/bin/quota_guard", "--job", "l", "--", "a"]), {
+      job: "l",
       options: [],
       length: 4,
     });

@@ -337,11 +337,47 @@ Deno.test("--wrap leaves a guard alone that somebody has put there by hand", asy
   assertStringIncludes(left.text, "left as it is");
   const flags = await stage.run("--wrap", LABEL, "--priority");
   assertEquals(flags.code, 1);
-  assertMatch(flags.text, /run --unwrap first, or edit it by hand/);
+  assertMatch(flags.text, /edit ProgramArguments in "~\/.*com.me.post.plist"/);
   const unwrapped = await stage.run("--unwrap", LABEL);
   assertEquals(unwrapped.code, 1);
   assertStringIncludes(unwrapped.text, "take it out by hand");
   assertEquals(Deno.readTextFileSync(path), before);
+});
+
+Deno.test("--wrap takes over from words put there by hand, and from the Python guard", async () => {
+  const fronts = [
+    ["/old/deno", "run", "--quiet", "--allow-read", "/old/quota_guard.js"],
+    ["/usr/bin/python3", "-u", "/Users/me/claude-quota-guard.py"],
+    ["/Users/me/claude-quota-guard.py"],
+  ];
+  for (const front of fronts) {
+    using stage = new Stage();
+    const path = stage.agent(LABEL, {
+      ...JOB,
+      ProgramArguments: [
+        ...[...front, "--job", "post", "--priority", "--"],
+        ...JOB.ProgramArguments,
+      ],
+    });
+    const { code, text } = await stage.run("--wrap", LABEL);
+    assertEquals(code, 0, text);
+    assertStringIncludes(text, `\n-    <string>${front.at(-1)}</string>\n`);
+    assertMatch(text, /wrapped anew; without the guard: "~\/.local/);
+    assertEquals(argumentsOf(path), [
+      ...stage.guardWords,
+      ...["--job", "post", "--priority", "--"],
+      ...JOB.ProgramArguments,
+    ]);
+    await stage.run("--unwrap", LABEL);
+    assertEquals(argumentsOf(path), JOB.ProgramArguments);
+  }
+  using stage = new Stage();
+  stage.agent(LABEL, {
+    ProgramArguments: ["/bin/sh", "-c", "claude-quota-guard.py --job x -- y"],
+  });
+  const { code, text } = await stage.run("--wrap", LABEL);
+  assertEquals(code, 1);
+  assertMatch(text, /edit ProgramArguments in .*, or take the guard out/);
 });
 
 Deno.test("--wrap finds a job by label, file name or path, or says what is near", async () => {

@@ -82,8 +82,8 @@ export interface WrappedAgent {
   bytes: Uint8Array;
   /** The whole of ProgramArguments. */
   command: unknown[];
-  /** Before and after as people read them. */
-  shown: [before: string, after: string];
+  /** The text before, as people read it. */
+  before: string;
   /** What is to be undone later; empty if the file was converted. */
   replacements: Replacement[];
 }
@@ -122,7 +122,7 @@ export async function wrapFile(
     return {
       bytes,
       command,
-      shown: [plist.show(plist.text), plist.show(text)],
+      before: plist.show(plist.text),
       replacements: xml === original ? replacements : [],
     };
   } catch (error) {
@@ -161,6 +161,12 @@ function proveSame(one: Dictionary, other: Dictionary): void {
       throw new Error(`the key ${key} would not say the same`);
     }
   }
+}
+
+/** A file of XML as people read it. */
+export function shownText(bytes: Uint8Array): string {
+  const plist = decodePlist(bytes);
+  return plist.show(plist.text);
 }
 
 /** A file without the guard. */

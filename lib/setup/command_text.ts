@@ -141,8 +141,13 @@ export function undoReplacements(
   return result;
 }
 
+/** The guard that this one took over from; the two share no circuit. */
+export const PYTHON_GUARD = /claude-quota-guard\.py\b/;
+
 /** The guard in front of a command, as an array of words. */
 export interface GuardPrefix {
+  /** The job's label. */
+  job: string;
   /** The guard's own options, without `--job LABEL`. */
   options: string[];
   /** How many words belong to it, its `--` included. */
@@ -161,12 +166,18 @@ export function guardPrefix(args: readonly string[]): GuardPrefix | null {
   const dashes = args.indexOf("--", guard + 1);
   if (guard < 0 || dashes < 0 || dashes === args.length - 1) return null;
   const flags = args.slice(1, guard);
-  if (!flags.every((word) => word === "run" || /^--\w/.test(word))) return null;
+  if (!flags.every((word) => /^(?:run|-[uBES]+|--\w.*)$/.test(word))) {
+    return null;
+  }
   const own = args.slice(guard + 1, dashes);
   const job = own.findIndex((word) => /^--job(=|$)/.test(word));
   if (job < 0) return null;
-  own.splice(job, own[job] === "--job" ? 2 : 1);
-  return { options: own, length: dashes + 1 };
+  const given = own.splice(job, own[job] === "--job" ? 2 : 1);
+  return {
+    job: given[1] ?? given[0]?.slice("--job=".length) ?? "",
+    options: own,
+    length: dashes + 1,
+  };
 }
 
 /**

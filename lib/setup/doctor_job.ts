@@ -10,6 +10,7 @@ import { reasonOf } from "../state.ts";
 import { withSuggestion } from "../suggestion.ts";
 import { UsageError } from "../usage.ts";
 import { callTrap } from "./claude_jobs.ts";
+import { guardPrefix, PYTHON_GUARD } from "./command_text.ts";
 import { type Finding, note, wrong } from "./finding.ts";
 import type { Guarded } from "./guarded.ts";
 import { typed } from "./guard_path.ts";
@@ -41,10 +42,21 @@ export function checkJob(
 
 /** Interpreter and guard are there, and will be. */
 function checkStart(world: SetupWorld, job: Guarded): Finding[] {
-  const { label } = job.agent;
-  const rewrap = `${typed(world, "quota_catchup")} --wrap ${label} --reload`;
+  const { label, path: file } = job.agent;
+  const rewrap = guardPrefix(job.agent.arguments) === null
+    ? `put the words of "${file}" right by hand: README, two plists to copy`
+    : `${typed(world, "quota_catchup")} --wrap ${label} --reload`;
   const script = job.start.at(-1);
   const findings: Finding[] = [];
+  if (script !== undefined && PYTHON_GUARD.test(script) && isFile(script)) {
+    findings.push(
+      wrong(
+        label,
+        `it still starts "${script}", which shares no circuit with quota_guard`,
+        rewrap,
+      ),
+    );
+  }
   for (const path of new Set([job.start[0], script])) {
     if (path === undefined) continue;
     if (!path.startsWith("/")) {

@@ -1,12 +1,11 @@
 import { isGuarded } from "../launch_agent.ts";
 import { reasonOf } from "../state.ts";
-import { openAgent, targetOf, unwrapFile } from "./agent_file.ts";
+import { openAgent, shownText, targetOf, unwrapFile } from "./agent_file.ts";
 import type { CommandOf } from "./arguments.ts";
 import { removeBackup } from "./backup.ts";
 import { difference } from "./difference.ts";
 import { agentFiles, findFile } from "./find_agents.ts";
 import { isXml, replaceKeeping } from "./plist_file.ts";
-import { decodePlist } from "./plist_text.ts";
 import { loadAnew } from "./reload.ts";
 import { Refusal, SETUP_EXIT, type SetupWorld } from "./setup_world.ts";
 
@@ -57,13 +56,12 @@ async function unwrapOne(
     agent.arguments.slice(prefix?.length ?? 0),
   );
   if (isXml(unwrapped.bytes) && isXml(bytes)) {
-    const [before, after] = [bytes, unwrapped.bytes].map((file) => {
-      const plist = decodePlist(file);
-      return plist.show(plist.text);
-    });
     const { colour } = world;
     world.tell(
-      difference(before ?? "", after ?? "", { name: path, colour }),
+      difference(shownText(bytes), shownText(unwrapped.bytes), {
+        name: path,
+        colour,
+      }),
     );
   }
   if (command.dryRun) {

@@ -10,6 +10,7 @@ import { reasonOf } from "../state.ts";
 import {
   openAgent,
   type OpenedAgent,
+  shownText,
   targetOf,
   unwrapFile,
   wrapFile,
@@ -17,10 +18,11 @@ import {
 import type { CommandOf } from "./arguments.ts";
 import { sha256, writeBackup } from "./backup.ts";
 import { callsClaude, callTrap } from "./claude_jobs.ts";
+import { PYTHON_GUARD } from "./command_text.ts";
 import { agentFiles, findFile } from "./find_agents.ts";
 import { installedScript, typed } from "./guard_path.ts";
 import { difference } from "./difference.ts";
-import { replaceKeeping, sameBytes } from "./plist_file.ts";
+import { isXml, replaceKeeping, sameBytes } from "./plist_file.ts";
 import { privacyAdvice, privateParts } from "./privacy.ts";
 import { loadAnew } from "./reload.ts";
 import { Refusal, SETUP_EXIT, type SetupWorld } from "./setup_world.ts";
@@ -95,9 +97,11 @@ async function wrapOne(
   path: string,
 ): Promise<void> {
   const opened = await openAgent(world, path);
-  const { agent, bytes, folder, realPath } = opened;
+  const { agent, backup, bytes, folder, prefix, realPath } = opened;
   const { label } = agent;
-  const problem = labelProblem(label);
+  // One that somebody has put there, or the Python guard, keeps its markers' label.
+  const job = backup === null ? prefix?.job ?? label : label;
+  const problem = labelProblem(job);
   if (problem !== null) throw new Refusal(`${problem}: give it another Label`);
   const home = agent.environment.HOME ?? "/";
   if (!home.startsWith("/")) {
@@ -110,8 +114,8 @@ async function wrapOne(
   const guard = installedScript(world, "quota_guard");
   const words = [
     ...guardCommand(guard, folder),
-    ...["--job", label],
-    ...command.guardFlags ?? opened.prefix?.options ?? [],
+    ...["--job", job],
+    ...command.guardFlags ?? prefix?.options ?? [],
     "--",
   ];
   const wrapped = await wrapFile(world, path, original, words);
@@ -121,7 +125,8 @@ async function wrapOne(
     return;
   }
   const target = targetOf(world, path, wrapped.command);
-  const [before, after] = wrapped.shown;
+  const before = isXml(bytes) ? shownText(bytes) : wrapped.before;
+  const after = shownText(wrapped.bytes);
   const { colour } = world;
   world.tell(difference(before, after, { name: path, colour }));
   const advice = [
@@ -141,13 +146,17 @@ async function wrapOne(
   if (command.dryRun) {
     world.tell(`${label}: would be wrapped`);
   } else {
-    const backup = await writeBackup(folder, realPath, {
+    const kept = await writeBackup(folder, realPath, {
       original,
       sha256: await sha256(wrapped.bytes),
       replacements: wrapped.replacements,
     }, world.host);
     replaceKeeping(target, wrapped.bytes);
-    world.tell(`${label}: wrapped; as it was before: "${backup}"`);
+    world.tell(
+      isGuarded(agent)
+        ? `${label}: wrapped anew; without the guard: "${kept}"`
+        : `${label}: wrapped; as it was before: "${kept}"`,
+    );
   }
   for (const line of advice) world.tell(`  ${line}`);
   if (!command.dryRun) await loadAnew(world, command, agent);
@@ -155,19 +164,23 @@ async function wrapOne(
 
 /**
  * The file without the guard, to begin from. Null if it is to stay as it is:
- * somebody has put the guard there by hand.
+ * somebody has put the guard there in a way of their own.
  */
 function withoutGuard(
   world: SetupWorld,
   command: CommandOf<"wrap">,
   opened: OpenedAgent,
 ): Uint8Array | null {
-  const { agent, backup, bytes } = opened;
+  const { agent, backup, bytes, path, prefix } = opened;
   if (!isGuarded(agent)) return bytes;
-  if (backup !== null) return unwrapFile(opened).bytes;
-  const byHand = "behind the guard already, not by --wrap";
-  if (command.guardFlags !== null) {
-    throw new Refusal(`${byHand}: run --unwrap first, or edit it by hand`);
+  if (backup !== null || prefix !== null) return unwrapFile(opened).bytes;
+  const byHand = "behind the guard already, in a way of your own";
+  if (
+    command.guardFlags !== null || PYTHON_GUARD.test(agent.arguments.join(" "))
+  ) {
+    throw new Refusal(
+      `${byHand}: edit ProgramArguments in "${path}", or take the guard out there and run this again`,
+    );
   }
   world.tell(`${agent.label}: ${byHand}; left as it is`);
   return null;
