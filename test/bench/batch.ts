@@ -1,93 +1,75 @@
 /**
  * 200 trivial items by `--batch`, beside `xargs -n1` and GNU parallel with a
- * job log, in turns: `deno run -A test/bench/batch.ts [ROUNDS]`.
+ * job log, in turns.
  */
 import { join } from "@std/path/join";
 import { executable } from "../files.ts";
 import { scriptCommand } from "../script.ts";
+import { type Figure, installed, median } from "./sample.ts";
 
 const ITEMS = 200;
-const rounds = Number(Deno.args[0] ?? 5);
-const folder = Deno.makeTempDirSync({ prefix: "bench " });
-const list = join(folder, "list");
-const state = { CLAUDE_QUOTA_DIR: join(folder, "state") };
-const names = Array.from({ length: ITEMS }, (_, i) => `item-${i}`);
-Deno.writeTextFileSync(list, names.join("\n") + "\n");
-const worker = executable(join(folder, "worker"), 'echo "$1" > "$QUOTA_PART"');
+const xargs = "xargs -n1";
 
 /** A way to run all items into a new folder, or one where all is done. */
 type Way = { name: string; words: (out: string) => string[]; again?: true };
 
-function installed(program: string): boolean {
-  try {
-    return new Deno.Command(program, { args: ["--version"], stdout: "null" })
-      .outputSync().success;
-  } catch {
-    return false;
-  }
-}
-
-function batch(kind: "source" | "bundle", ...flags: string[]): Way["words"] {
-  return (out) => [
-    ...scriptCommand("quota_guard", kind, state),
-    ...["--batch", list, "--into", out, ...flags, "--", worker, "{}"],
-  ];
-}
-
-const ways: Way[] = [
-  {
-    name: "xargs -n1",
-    words: (
-      out,
-    ) => [
-      "sh",
-      "-c",
-      `QUOTA_PART='${out}/part' xargs -n1 '${worker}' < '${list}'`,
-    ],
-  },
-  { name: "--batch", words: batch("bundle") },
-  { name: "--batch, all done", words: batch("bundle"), again: true },
-  { name: "--batch from source", words: batch("source") },
-  { name: "--batch --workers 2", words: batch("bundle", "--workers", "2") },
-];
-if (installed("parallel")) {
-  const parallel = (out: string, jobs: number): string[] => [
+function waysWith(list: string, worker: string, parallel: boolean): Way[] {
+  const shell = (out: string, line: string): string[] => [
     "sh",
     "-c",
-    `QUOTA_PART='${out}/part' parallel -q -j${jobs} --joblog '${out}/log' '${worker}' < '${list}'`,
+    `QUOTA_PART='${out}/part' ${line} '${worker}' < '${list}'`,
   ];
-  ways.push(
-    { name: "parallel -j1 --joblog", words: (out) => parallel(out, 1) },
-    { name: "parallel -j2 --joblog", words: (out) => parallel(out, 2) },
+  const own =
+    (kind: "source" | "bundle", ...flags: string[]): Way["words"] => (out) => [
+      ...scriptCommand("quota_guard", kind, {}),
+      ...["--batch", list, "--into", out, ...flags, "--", worker, "{}"],
+    ];
+  const others = (jobs: number): Way => ({
+    name: `parallel -j${jobs} --joblog`,
+    words: (out) => shell(out, `parallel -q -j${jobs} --joblog '${out}/log'`),
+  });
+  return [
+    { name: xargs, words: (out) => shell(out, xargs) },
+    { name: "--batch", words: own("bundle") },
+    { name: "--batch, all done", words: own("bundle"), again: true },
+    { name: "--batch from source", words: own("source") },
+    { name: "--batch --workers 2", words: own("bundle", "--workers", "2") },
+    ...(parallel ? [others(1), others(2)] : []),
+  ];
+}
+
+/** Measures in a folder that is there for it. */
+export async function batch(
+  folder: string,
+  rounds: number,
+): Promise<Figure[]> {
+  const list = join(folder, "list");
+  const env = { CLAUDE_QUOTA_DIR: join(folder, "state") };
+  const names = Array.from({ length: ITEMS }, (_, i) => `item-${i}`);
+  Deno.writeTextFileSync(list, names.join("\n") + "\n");
+  const worker = executable(
+    join(folder, "worker"),
+    'echo "$1" > "$QUOTA_PART"',
   );
-}
-
-async function run(program: string, args: string[]): Promise<void> {
-  const { success, stderr } = await new Deno.Command(program, {
-    args,
-    env: state,
-    stdin: "null",
-    stdout: "null",
-    stderr: "piped",
-  }).output();
-  if (!success) throw new Error(new TextDecoder().decode(stderr));
-}
-
-/** Milliseconds of one way. */
-async function time(way: Way): Promise<number> {
-  const out = Deno.makeTempDirSync({ dir: folder });
-  const [program = "", ...args] = way.words(out);
-  if (way.again) await run(program, args);
-  const start = performance.now();
-  await run(program, args);
-  return performance.now() - start;
-}
-
-function median(numbers: number[]): number {
-  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? NaN;
-}
-
-try {
+  const ways = waysWith(list, worker, await installed("parallel"));
+  const run = async ([program = "", ...args]: string[]): Promise<void> => {
+    const { success, stderr } = await new Deno.Command(program, {
+      args,
+      env,
+      stdin: "null",
+      stdout: "null",
+      stderr: "piped",
+    }).output();
+    if (!success) throw new Error(new TextDecoder().decode(stderr));
+  };
+  /** Milliseconds. */
+  const time = async (way: Way): Promise<number> => {
+    const words = way.words(Deno.makeTempDirSync({ dir: folder }));
+    if (way.again) await run(words);
+    const start = performance.now();
+    await run(words);
+    return performance.now() - start;
+  };
   const times = new Map<string, number[]>(ways.map(({ name }) => [name, []]));
   for (let round = -1; round < rounds; round++) {
     for (const way of ways) {
@@ -96,17 +78,14 @@ try {
       if (round >= 0) times.get(way.name)?.push(took);
     }
   }
-  const of = (name: string): number => median(times.get(name) ?? []);
-  const base = of("xargs -n1");
-  console.log(`${ITEMS} items, median of ${rounds} rounds`);
-  for (const { name } of ways) {
-    console.log(
-      `${name.padEnd(24)} ${of(name).toFixed(0).padStart(6)} ms ` +
-        `${(of(name) / base).toFixed(2).padStart(6)} x xargs`,
-    );
-  }
-  const item = (of("--batch") - of("--batch, all done") - base) / ITEMS;
-  console.log(`--batch: ${item.toFixed(2)} ms an item beyond its process`);
-} finally {
-  Deno.removeSync(folder, { recursive: true });
+  const of = (name: string): number[] => times.get(name) ?? [];
+  return ways.slice(1).map(({ name }) => ({
+    group: "batch",
+    name: `${ITEMS} items, ${name}`,
+    yardstick: xargs,
+    ratio: median(of(name).map((took, i) => took / (of(xargs)[i] ?? NaN))),
+    cpu: null,
+    goal: null,
+    value: `${median(of(name)).toFixed(0)} ms`,
+  }));
 }
