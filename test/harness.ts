@@ -1,6 +1,7 @@
 // A home folder for each test, with stand-ins for claude and launchctl in it,
 // and the two scripts as processes that know no other.
 import { join } from "@std/path/join";
+import { defaultSignals } from "./default_signals.ts";
 import { type PlistDict, plistXml } from "./plist_xml.ts";
 import { type Kind, type Script, scriptCommand } from "./script.ts";
 import { ClaudeStandIn } from "./stand_in/claude.ts";
@@ -92,7 +93,7 @@ export class Home implements AsyncDisposable {
 
   /** Starts a process that knows the home's environment and no other. */
   start(words: string[], options: RunOptions = {}): Deno.ChildProcess {
-    const [program = "", ...args] = words;
+    const [program = "", ...args] = [...defaultSignals, ...words];
     const env = Object.entries({ ...this.env, ...options.env })
       .flatMap(([name, value]) => value === null ? [] : [[name, value]]);
     return new Deno.Command(program, {
