@@ -6,6 +6,7 @@ import { refusedMarker } from "../../lib/marker.ts";
 import { readCircuit } from "../../lib/state.ts";
 import { Stage } from "../catchup_stage.ts";
 import { Chance } from "./fuzz.ts";
+import { spread } from "./pool.ts";
 import { Broken, type Section } from "./report.ts";
 
 const DAY = 86_400;
@@ -24,19 +25,18 @@ function instant(milliseconds: number): string {
   return Temporal.Instant.fromEpochMilliseconds(milliseconds).toString();
 }
 
-/** So many random histories, then days on purpose. */
+/** So many random histories, then so many days on purpose. */
 export async function clocks(
   section: Section,
-  histories: number,
+  most: { histories: number; days: number },
   seed: number,
 ): Promise<void> {
-  console.error(`seed ${seed}`);
-  for (let i = 0; i < histories; i++) {
+  for (let i = 0; i < most.histories; i++) {
     await section.case(`history of seed ${seed + i}`, async () => {
       await history(new Chance(seed + i));
     });
   }
-  await daysOfChange(section);
+  await daysOfChange(section, most.days);
   await jumps(section);
   await sleeps(section);
 }
@@ -155,7 +155,7 @@ function log(stage: Stage, label: string, line: string): void {
 }
 
 /** Days on which the clocks change, a round each half hour. */
-async function daysOfChange(section: Section): Promise<void> {
+async function daysOfChange(section: Section, most: number): Promise<void> {
   const days: [string, string][] = [
     ["America/New_York", "2026-03-08"],
     ["America/New_York", "2026-11-01"],
@@ -165,7 +165,7 @@ async function daysOfChange(section: Section): Promise<void> {
     ["Australia/Lord_Howe", "2026-10-04"],
     ["America/Santiago", "2026-09-06"],
   ];
-  for (const [zone, day] of days) {
+  for (const [zone, day] of spread(days, most)) {
     for (const hour of [0, 1, 2, 3]) {
       await section.case(`${zone}, ${day}, slot at ${hour}:30`, async () => {
         const midnight = Temporal.PlainDate.from(day).toZonedDateTime(zone);

@@ -164,7 +164,6 @@ export async function fuzz(
   times: number,
   seed: number,
 ): Promise<void> {
-  console.error(`seed ${seed}`);
   for (const [i, target] of targets.entries()) {
     const chance = new Chance(seed + i);
     for (let n = 0; n < times; n++) {

@@ -1,0 +1,76 @@
+/** The sections of the torture, in full and in short. */
+import { clocks } from "./clocks.ts";
+import { failCalls } from "./faults.ts";
+import { hostileInput } from "./hostile.ts";
+import { intruders } from "./intruders.ts";
+import { killBatches, killCatchups, killGuards } from "./kills.ts";
+import { load } from "./load.ts";
+import { badDays } from "./plain_faults.ts";
+import type { Section } from "./report.ts";
+import { signals } from "./signals.ts";
+
+/** A kind of torture. */
+export interface Kind {
+  /** As the table has it. */
+  title: string;
+  /** All of it, in minutes. */
+  full(section: Section, seed: number): Promise<void>;
+  /** A little of everything, in seconds, always the same. */
+  short(section: Section): Promise<void>;
+}
+
+const SEED = 1;
+
+/** By the names that the command line takes. */
+export const KINDS: Readonly<Record<string, Kind>> = {
+  guard: {
+    title: "guard killed at a stop point",
+    full: (s) => killGuards(s, { ways: Infinity, points: Infinity }),
+    short: (s) => killGuards(s, { ways: 3, points: 5 }),
+  },
+  batch: {
+    title: "batch killed at a stop point",
+    full: (s) => killBatches(s, Infinity),
+    short: (s) => killBatches(s, 5),
+  },
+  catchup: {
+    title: "catch-up killed at a stop point",
+    full: (s) => killCatchups(s, Infinity),
+    short: (s) => killCatchups(s, 3),
+  },
+  faults: {
+    title: "a system call fails",
+    full: (s) => failCalls(s, { ways: 8, faults: Infinity }),
+    short: (s) => failCalls(s, { ways: 2, faults: 7 }),
+  },
+  days: {
+    title: "bad folders, disks and streams",
+    full: badDays,
+    short: badDays,
+  },
+  load: {
+    title: "load",
+    full: (s) => load(s, { guards: 200, updates: 50_000, agents: 1000 }),
+    short: (s) => load(s, { guards: 16, updates: 1000, agents: 50 }),
+  },
+  signals: {
+    title: "signals",
+    full: (s) => signals(s, { names: Infinity, instants: 12 }),
+    short: (s) => signals(s, { names: 1, instants: 2 }),
+  },
+  input: {
+    title: "hostile input",
+    full: (s, seed) => hostileInput(s, 2000, seed),
+    short: (s) => hostileInput(s, 60, SEED),
+  },
+  intruders: {
+    title: "intruders",
+    full: intruders,
+    short: intruders,
+  },
+  clocks: {
+    title: "clocks",
+    full: (s, seed) => clocks(s, { histories: 300, days: Infinity }, seed),
+    short: (s) => clocks(s, { histories: 5, days: 2 }, SEED),
+  },
+};
