@@ -2,8 +2,8 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { dirname } from "@std/path/dirname";
 import { join } from "@std/path/join";
 import { TempFolder, textOf } from "./files.ts";
-import { Home } from "./harness.ts";
-import { root, scriptCommand } from "./script.ts";
+import { Home, runGuard } from "./harness.ts";
+import { type Kind, kinds, root, scriptCommand } from "./script.ts";
 
 const scripts = ["quota_guard", "quota_catchup"] as const;
 
@@ -45,9 +45,27 @@ Deno.test("the bundles can be run, import nothing and keep to their permissions"
     assertMatch(shebang, /^#!\/usr\/bin\/env -S deno run --no-config /);
     assertEquals((Deno.statSync(file).mode ?? 0) & 0o777, 0o755);
     assertEquals(text.match(/(?<![\w.$])(?:import|require)\s*[("'{*]/g), null);
+    // deno-lint-ignore no-control-regex -- all of ASCII
+    assertMatch(text, /^[\x00-\x7f]*$/);
     // Where this checkout lies is nobody's business.
     assert(!text.includes(root), file);
   }
+});
+
+Deno.test("the bundles know characters beyond ASCII as their sources do", async () => {
+  await using home = new Home();
+  const refusal =
+    "  \u23bf  \u{1f6d1} You\u2019ve hit your 5-hour limit \u00b7 resets 3pm (UTC)\n";
+  const classify = async (kind: Kind): Promise<Record<string, unknown>> => {
+    const args = ["--classify", "--exit", "1", "--at", "1796056215"];
+    const options = { kind, stdin: refusal };
+    const { stdout, stderr } = await runGuard(home, args, options);
+    assert(stdout !== "", stderr);
+    return JSON.parse(stdout);
+  };
+  const [source, bundled] = await Promise.all(kinds.map(classify));
+  assertEquals(source?.ending, "limit");
+  assertEquals(bundled, source);
 });
 
 Deno.test("the bundles run alone: no cache, no network, no configuration", async () => {
