@@ -10,6 +10,7 @@ import { EXIT_OWN_TROUBLE, type Guard, say, sayTrouble } from "./lib/guard.ts";
 import {
   type GuardCommand,
   type Job,
+  MODES,
   parseGuardArguments,
 } from "./lib/guard_arguments.ts";
 import { denoHost, hideDenosNode } from "./lib/host.ts";
@@ -71,6 +72,10 @@ async function run(guard: Guard, command: GuardCommand): Promise<number> {
       return await runBatch(guard, batch);
     }
     case "claude": {
+      if (command.doubtful !== undefined) {
+        const { refuseMistyped } = await import("./lib/suggestion.ts");
+        refuseMistyped(command.doubtful, MODES);
+      }
       const { runClaude } = await import("./lib/run_claude.ts");
       return (await runClaude(guard, command.args)).code;
     }

@@ -19,6 +19,24 @@ const VALUE_OPTIONS = new Set(
     .split(" "),
 );
 
+/** The other long options of 2.1.332. */
+const OTHER_OPTIONS =
+  "--all --allow-dangerously-skip-permissions --autocompact --ax-screen-reader " +
+  "--background --bare --bg --brief --chrome --cloud --continue " +
+  "--dangerously-skip-permissions --debug --desktop --disable-slash-commands " +
+  "--environment --exclude-dynamic-system-prompt-sections --file --fork-session " +
+  "--forward-subagent-text --from-pr --help --ide --include-hook-events " +
+  "--include-partial-messages --no-chrome --no-session-persistence " +
+  "--permission-prompts --print --prompt-suggestions --remote-control " +
+  "--remote-control-session-name-prefix --replay-user-messages --restricted " +
+  "--resume --safe-mode --strict-mcp-config --system-prompt-snapshot --teleport " +
+  "--tmux --verbose --version --worktree";
+
+/** Is this one of the real claude's long options? */
+export function isClaudeFlag(flag: string): boolean {
+  return VALUE_OPTIONS.has(flag) || OTHER_OPTIONS.split(" ").includes(flag);
+}
+
 const NO_ANSWER = new Set(["--version", "-v", "--help", "-h"]);
 
 /**

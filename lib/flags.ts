@@ -56,7 +56,8 @@ export function readFlags(
       if (values.length > 0) throw new UsageError(`${written} takes no value`);
       given.set(flag, []);
     } else {
-      const known = [...spec.boolean, ...spec.string].map((f) => `--${f}`);
+      const known = [...spec.boolean, ...spec.string].map((f) => `--${f}`)
+        .filter((flag) => flag !== command);
       throw new UnknownFlagError(written, command, known);
     }
   }

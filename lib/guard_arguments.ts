@@ -30,7 +30,12 @@ const LONGEST_TIMEOUT = 24 * 86_400;
 export type GuardCommand =
   | { mode: "job"; job: Job }
   | { mode: "batch"; own: readonly string[]; command: readonly string[] }
-  | { mode: "claude"; args: readonly string[] }
+  | {
+    mode: "claude";
+    args: readonly string[];
+    /** Its first flag, if that may be one of the guard's, mistyped. */
+    doubtful?: string;
+  }
   | { mode: "status"; json: boolean }
   | { mode: "open"; until: string | null; reason: string | null }
   | { mode: "close" }
@@ -45,7 +50,8 @@ export type GuardCommand =
   | { mode: "help" }
   | { mode: "version" };
 
-const MODES = [
+/** The first flag of each mode. */
+export const MODES: readonly string[] = [
   "--job",
   "--batch",
   "--claude",
@@ -87,7 +93,13 @@ export function parseGuardArguments(args: readonly string[]): GuardCommand {
   const mode = MODES.find((flag) =>
     own.some((arg) => arg === flag || arg.startsWith(`${flag}=`))
   );
-  if (mode === undefined) return { mode: "claude", args };
+  if (mode === undefined) {
+    return {
+      mode: "claude",
+      args,
+      ...(first.startsWith("--") && { doubtful: first }),
+    };
+  }
   if (mode === "--claude") {
     return { mode: "claude", args: split < 0 ? own.slice(1) : rest };
   }

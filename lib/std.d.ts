@@ -92,9 +92,6 @@ declare module "@std/path/resolve" {
   export function resolve(...paths: string[]): string;
 }
 
-declare module "@std/text/closest-string" {
-  export function closestString(
-    givenWord: string,
-    possibleWords: readonly string[],
-  ): string;
+declare module "@std/text/levenshtein-distance" {
+  export function levenshteinDistance(one: string, other: string): number;
 }

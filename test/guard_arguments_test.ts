@@ -88,11 +88,19 @@ Deno.test(
         "hi",
         "mcp list",
         "-p -- --status",
-        "--model opus -p hi",
       ]
     ) {
       assertEquals(parse(line), { mode: "claude", args: line.split(" ") });
     }
+    assertEquals(parse("--model opus -p hi"), {
+      mode: "claude",
+      args: ["--model", "opus", "-p", "hi"],
+      doubtful: "--model",
+    });
+    assertEquals(parse("--claude --stauts"), {
+      mode: "claude",
+      args: ["--stauts"],
+    });
     assertEquals(parse("--claude -- -p --job x"), {
       mode: "claude",
       args: ["-p", "--job", "x"],
@@ -159,6 +167,7 @@ Deno.test(
       [["--job", "a\n", "--", "x"], "white space"],
       ["--job mail a -- b", '"a" stands before the --'],
       ["--job mail --prioritty -- a", "did you mean --priority?"],
+      ["--job mail --jobb x -- a", "--jobb is no flag of --job"],
       ["--job mail --expires tomorrow -- a", '"tomorrow"'],
       ["--job mail --timeout 0 -- a", "above zero"],
       ["--job mail --timeout 25d -- a", "at most 24d"],
@@ -174,5 +183,6 @@ Deno.test(
     for (const [args, words] of cases) {
       assertStringIncludes(mistake(args), words, String(args));
     }
+    assertEquals(mistake("--status --state"), "--state is no flag of --status");
   },
 );

@@ -145,3 +145,15 @@ Deno.test("--help and --version tell, a mistake is 2 and names the way out", asy
     /^quota_guard: .*did you mean --priority\?.*--help\n$/,
   );
 });
+
+Deno.test("A mistyped mode is told, and does not get to claude", async () => {
+  await using home = new Home();
+  const mistyped = await runGuard(home, ["--stauts"]);
+  assertEquals([mistyped.code, mistyped.stderr], [
+    2,
+    "quota_guard: --stauts is no flag of quota_guard or claude; did you mean --status?; see --help\n",
+  ]);
+  assertEquals(home.claude.calls().length, 0);
+  assertEquals((await runGuard(home, ["--model", "opus", "-p", "x"])).code, 0);
+  assertEquals(home.claude.calls().length, 1);
+});

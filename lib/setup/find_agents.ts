@@ -1,8 +1,8 @@
-import { closestString } from "@std/text/closest-string";
 import { basename } from "@std/path/basename";
 import { resolve } from "@std/path/resolve";
 import { type AgentFile, readLaunchAgents } from "../launch_agent.ts";
 import { reasonOf } from "../state.ts";
+import { nearest } from "../suggestion.ts";
 import { Refusal, type SetupWorld } from "./setup_world.ts";
 
 /** Every `*.plist` in the folder of agents. */
@@ -40,10 +40,10 @@ export function findFile(
     );
   }
   if (file !== undefined) return file.path;
-  const names = files.map(nameOf);
-  const near = names.length > 0
-    ? `; did you mean ${closestString(word, names)}?`
-    : "; --agents DIR names another folder";
+  const name = nearest(word, files.map(nameOf));
+  const near = name === null
+    ? "; --agents DIR names another folder"
+    : `; did you mean ${name}?`;
   throw new Refusal(
     `no LaunchAgent in "${world.agentsFolder}" is ${word}${near}`,
   );
