@@ -11,7 +11,7 @@ import {
 import type { Batch } from "./batch_arguments.ts";
 import { itemRunner } from "./batch_item.ts";
 import { clashOf, itemName, parseItems } from "./batch_items.ts";
-import { batchExit, summaryLine } from "./batch_plan.ts";
+import { batchExit, stallRemedy, summaryLine } from "./batch_plan.ts";
 import { orderItems, worstCost } from "./batch_record.ts";
 import { BatchRun } from "./batch_run.ts";
 import { removeClaims } from "./claim.ts";
@@ -126,7 +126,7 @@ async function runItems(
     done: items.filter((item) => done.has(item)).length,
   };
   if (standing.stop === "stalled") {
-    say(guard, noProgressLine(standing.attempts));
+    say(guard, noProgressLine(standing.attempts, stallRemedy(standing)));
   }
   const records = [...done.values(), ...readFailed(dir).values()];
   console.log(summaryLine(standing, worstCost(records, guard.host.now())));

@@ -1,4 +1,5 @@
 import type { DoneMarker } from "./batch_record.ts";
+import { STOP_REMEDY } from "./progress_gate.ts";
 import type { CallRecord } from "./tally.ts";
 
 /** How one attempt at an item ended. */
@@ -7,6 +8,10 @@ export type Attempt =
   | { kind: "limit" }
   | { kind: "stopped"; why: string }
   | { kind: "crashed"; why: string };
+
+/** Why an attempt failed that was stopped by policy. */
+export const BUDGET_STOP = "budget stop";
+const TURNS_STOP = "stopped by --max-turns";
 
 /**
  * What an attempt came to, by its exit code and its calls. An answer that was
@@ -24,9 +29,9 @@ export function judgeAttempt(
     case "refused":
       return { kind: "limit" };
     case "budget":
-      return { kind: "stopped", why: "budget stop" };
+      return { kind: "stopped", why: BUDGET_STOP };
     case "turns":
-      return { kind: "stopped", why: "stopped by --max-turns" };
+      return { kind: "stopped", why: TURNS_STOP };
   }
   if (exit === 0 && last === "ok") return { kind: "whole" };
   const call = last === "ok" ? "" : `, its last call: ${last}`;
@@ -74,6 +79,8 @@ export interface Standing {
   row: number;
   /** Attempts since the last commit. */
   attempts: number;
+  /** Why an item failed since the last commit: a stop by policy, else the newest reason. */
+  why: string | null;
   /** US dollars of this run; null while none are known. */
   cost: number | null;
   /** Null while it goes on. */
@@ -89,6 +96,7 @@ export function newStanding(total: number, done: number): Standing {
     failed: 0,
     row: 0,
     attempts: 0,
+    why: null,
     cost: null,
     stop: null,
   };
@@ -112,6 +120,7 @@ export function settle(
         committed,
         row: 0,
         attempts: 0,
+        why: null,
         cost: spent(end.marker.cost_usd),
         stop: committed === limits.maxItems ? stop("enough") : before.stop,
       };
@@ -123,6 +132,7 @@ export function settle(
         failed: before.failed + 1,
         row,
         attempts: before.attempts + end.attempts,
+        why: stoppedByPolicy(before.why) ? before.why : end.why,
         cost: spent(end.cost),
         stop: row >= limits.stall ? stop("stalled") : before.stop,
       };
@@ -136,6 +146,17 @@ export function settle(
     case "elsewhere":
       return before;
   }
+}
+
+function stoppedByPolicy(why: string | null): boolean {
+  return why === BUDGET_STOP || why === TURNS_STOP;
+}
+
+/** What to do about items that failed. */
+export function stallRemedy({ why }: Standing): string {
+  return why === null || stoppedByPolicy(why)
+    ? STOP_REMEDY
+    : `the last item failed: ${why}; see to that first`;
 }
 
 /** Exit code of a batch: 0 all done or enough for one run, 75 a limit, 1 something failed. */

@@ -1,4 +1,9 @@
-import { dollars, type ItemEnd, type Standing } from "./batch_plan.ts";
+import {
+  BUDGET_STOP,
+  dollars,
+  type ItemEnd,
+  type Standing,
+} from "./batch_plan.ts";
 import { formatDuration } from "./duration.ts";
 import { STOP_REMEDY } from "./progress_gate.ts";
 import { printable } from "./terminal.ts";
@@ -23,7 +28,7 @@ export function itemLine(
     }
     case "failed": {
       const tries = end.attempts > 1 ? ` after ${end.attempts} attempts` : "";
-      const remedy = end.why === "budget stop" ? `; ${STOP_REMEDY}` : "";
+      const remedy = end.why === BUDGET_STOP ? `; ${STOP_REMEDY}` : "";
       return `${done}/${total} ${name}: failed${tries}: ${end.why}${remedy}`;
     }
     case "limit":

@@ -21,8 +21,8 @@ export interface GatedAttempt {
 export const STOP_REMEDY = "raise --max-budget-usd or do fewer items a run";
 
 /** Says that another attempt would be in vain. */
-export function noProgressLine(attempt: number): string {
-  return `no forward progress after attempt ${attempt}: ${STOP_REMEDY}`;
+export function noProgressLine(attempt: number, remedy = STOP_REMEDY): string {
+  return `no forward progress after attempt ${attempt}: ${remedy}`;
 }
 
 const LOG_FILE = /\.(log|err)(\.\w+)*$/;

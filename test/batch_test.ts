@@ -222,12 +222,26 @@ Deno.test("--batch stops when it gets no further", async () => {
   assertEquals([run.code, run.stdout], [1, "done=1/5 failed=3 left=1\n"]);
   assertEquals(
     lastLine(run.stderr),
-    "quota_guard: no forward progress after attempt 4: raise --max-budget-usd or do fewer items a run",
+    "quota_guard: no forward progress after attempt 4: the last item failed: exit code 1; see to that first",
   );
   Deno.removeSync(home.attempts);
   const one = await home.batch(["--stall", "1", "--attempts", "1"], [worker]);
   assertEquals([one.code, home.tried()], [1, ["e"]]);
-  assertMatch(one.stderr, /after attempt 1: raise/);
+  assertMatch(one.stderr, /after attempt 1: the last item failed: exit code 1/);
+});
+
+Deno.test("--batch that a cap stops says what helps, whatever else failed", async () => {
+  await using home = new BatchHome().items("a", "b", "c");
+  home.claude.script("budget-json");
+  const worker = home.worker(
+    '[ "$QUOTA_ITEM" = a ] && claude -p > "$QUOTA_PART"',
+  );
+  const run = await home.batch(["--attempts", "1"], [worker]);
+  assertEquals([run.code, home.tried()], [1, ["a", "b"]]);
+  assertEquals(
+    lastLine(run.stderr),
+    "quota_guard: no forward progress after attempt 2: raise --max-budget-usd or do fewer items a run",
+  );
 });
 
 Deno.test("--batch --max-items ends after so many commits", async () => {
