@@ -79,9 +79,10 @@ async function run(guard: Guard, command: GuardCommand): Promise<number> {
       const { runClaude } = await import("./lib/run_claude.ts");
       return (await runClaude(guard, command.args)).code;
     }
-    case "help": {
-      const { GUARD_HELP } = await import("./lib/guard_help.ts");
-      print(GUARD_HELP);
+    case "help":
+    case "batch-help": {
+      const { BATCH_HELP, GUARD_HELP } = await import("./lib/guard_help.ts");
+      print(command.mode === "help" ? GUARD_HELP : BATCH_HELP);
       return 0;
     }
     case "version": {

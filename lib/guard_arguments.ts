@@ -48,6 +48,7 @@ export type GuardCommand =
     file: string | null;
   }
   | { mode: "help" }
+  | { mode: "batch-help" }
   | { mode: "version" };
 
 /** The first flag of each mode. */
@@ -103,7 +104,9 @@ export function parseGuardArguments(args: readonly string[]): GuardCommand {
   if (mode === "--claude") {
     return { mode: "claude", args: split < 0 ? own.slice(1) : rest };
   }
-  if (own.includes("--help")) return { mode: "help" };
+  if (own.includes("--help")) {
+    return { mode: mode === "--batch" ? "batch-help" : "help" };
+  }
   // Its flags are read by the module that no other mode loads.
   if (mode === "--batch") return { mode: "batch", own, command: rest };
   const spec = FLAGS[mode] ?? { boolean: [], string: [] };

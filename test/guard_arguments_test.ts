@@ -143,6 +143,7 @@ Deno.test(
     for (const line of ["", "--help", "--status --help", "--job x --help"]) {
       assertEquals(parse(line), { mode: "help" });
     }
+    assertEquals(parse("--batch --help"), { mode: "batch-help" });
     assertEquals(parse("--version"), { mode: "version" });
   },
 );

@@ -4,7 +4,7 @@ import { parseBatchArguments } from "../lib/batch_arguments.ts";
 import { parseCatchupArguments } from "../lib/catchup_arguments.ts";
 import { CATCHUP_HELP } from "../lib/catchup_help.ts";
 import { parseGuardArguments } from "../lib/guard_arguments.ts";
-import { GUARD_HELP } from "../lib/guard_help.ts";
+import { BATCH_HELP, GUARD_HELP } from "../lib/guard_help.ts";
 import {
   guardOptions,
   isGuarded,
@@ -61,13 +61,19 @@ function flagsBelow(...headings: string[]): string[] {
 }
 
 Deno.test("README lists exactly the flags of quota_guard --help", () => {
-  // claude's own, which the batch has words about.
-  const shown = matches(GUARD_HELP, FLAG)
-    .filter((flag) => flag !== "--max-budget-usd");
+  const shown = matches(GUARD_HELP + BATCH_HELP, FLAG);
   assertEquals(
     flagsBelow("### Flags of quota_guard", "### The batch"),
     sorted([...shown, ...STANDING]),
   );
+});
+
+Deno.test("Every help of the guard fits a screen", () => {
+  for (const help of [GUARD_HELP, BATCH_HELP]) {
+    const lines = help.split("\n");
+    assert(lines.length < 36, `${lines.length} lines`);
+    for (const line of lines) assert(line.length <= 88, line);
+  }
 });
 
 Deno.test("README lists exactly the flags of quota_catchup --help and its modes", () => {
