@@ -19,11 +19,16 @@ function waysWith(list: string, worker: string, parallel: boolean): Way[] {
     "-c",
     `QUOTA_PART='${out}/part' ${line} '${worker}' < '${list}'`,
   ];
-  const own =
-    (kind: "source" | "bundle", ...flags: string[]): Way["words"] => (out) => [
-      ...scriptCommand("quota_guard", kind, {}),
-      ...["--batch", list, "--into", out, ...flags, "--", worker, "{}"],
+  const own = (
+    kind: "source" | "bundle",
+    ...flags: string[]
+  ): Way["words"] => {
+    const start = scriptCommand("quota_guard", kind, {});
+    return (out) => [
+      ...[...start, "--batch", list, "--into", out, ...flags],
+      ...["--", worker, "{}"],
     ];
+  };
   const others = (jobs: number): Way => ({
     name: `parallel -j${jobs} --joblog`,
     words: (out) => shell(out, `parallel -q -j${jobs} --joblog '${out}/log'`),
