@@ -53,12 +53,23 @@ const LOOK_ONLY: RunCommand = {
 };
 
 function agentsFolder(host: Host, given: string | null): string {
-  if (given !== null) return given;
+  if (given !== null) {
+    if (isFolder(given)) return given;
+    throw new UsageError(`--agents: "${given}" is no folder`);
+  }
   const home = host.env("HOME");
   if (home === undefined) {
     throw new UsageError("HOME is not set; say --agents DIR");
   }
   return join(home, "Library", "LaunchAgents");
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return Deno.statSync(path).isDirectory;
+  } catch {
+    return false; // not there, or not for this script to see
+  }
 }
 
 function ownSelf(): Self {

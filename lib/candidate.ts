@@ -4,6 +4,7 @@ import {
   type AgentFile,
   type GuardOptions,
   guardOptions,
+  isCatchup,
   isGuarded,
   type LaunchAgent,
   logPaths,
@@ -158,7 +159,12 @@ function judge(agent: LaunchAgent, judgement: Judgement): Finding {
     candidate: null,
   };
   if (!isGuarded(agent)) {
-    return { ...none, why: "not started through quota_guard" };
+    return {
+      ...none,
+      why: isCatchup(agent)
+        ? "the catch-up itself"
+        : "not started through quota_guard",
+    };
   }
   const job = {
     agent,

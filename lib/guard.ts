@@ -8,6 +8,8 @@ import {
 import { closedCircuit } from "./circuit_json.ts";
 import type { Host } from "./host.ts";
 import type { Refusal } from "./marker.ts";
+import { findRealClaude } from "./real_claude.ts";
+import { ENV } from "./settings.ts";
 import { type Self, shimPath } from "./shim.ts";
 import {
   LOCK_WAIT,
@@ -91,11 +93,19 @@ export function lockWait(guard: Guard, seconds: number): () => number {
     guard.signals.code === null ? seconds : Math.min(seconds, SHORT_LOCK_WAIT);
 }
 
-/** Files that are the guard itself, never the real claude. */
-export function ownPaths(guard: Guard): string[] {
-  const { folder, self } = guard;
-  return [
+/** The real claude; null if there is none. One that is named in vain is said. */
+export function realClaude(guard: Guard): string | null {
+  const { folder, host, self } = guard;
+  const claude = findRealClaude(host.env, [
     ...(folder === null ? [] : [shimPath(folder)]),
     self.script ?? self.interpreter,
-  ];
+  ]);
+  const named = host.env(ENV.realClaude);
+  if (named && claude !== null && named !== claude) {
+    say(
+      guard,
+      `${ENV.realClaude} names no claude, "${named}"; "${claude}" is taken`,
+    );
+  }
+  return claude;
 }

@@ -223,6 +223,13 @@ export function isGuarded(agent: LaunchAgent): boolean {
   return agent.arguments.some((argument) => GUARD_NAME.test(argument));
 }
 
+/** Whether an agent is a catch-up, installed or written by hand. */
+export function isCatchup(agent: LaunchAgent): boolean {
+  return agent.arguments.some((word) =>
+    /(?:^|\/)quota[_-]catchup(\.[jt]s)?$/.test(word)
+  );
+}
+
 /**
  * Reads the guard's options out of a job's arguments, also out of the command
  * line of a shell (`zsh -lc "... --job L -- ..."`). Only what stands between the

@@ -14,14 +14,14 @@ import {
   circuitNow,
   type Guard,
   lockWait,
-  ownPaths,
+  realClaude,
   refusalOf,
   say,
   sayTrouble,
 } from "./guard.ts";
 import { numberOr } from "./lenient.ts";
 import { circuitOpenMarker, probePassMarker } from "./marker.ts";
-import { callPath, findRealClaude } from "./real_claude.ts";
+import { callPath } from "./real_claude.ts";
 import { addCall, beginCall, readRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
 import {
@@ -65,7 +65,7 @@ export async function runClaude(
   options: ClaudeOptions = {},
 ): Promise<ChildEnd> {
   const { host, signals } = guard;
-  const claude = findRealClaude(host.env, ownPaths(guard));
+  const claude = realClaude(guard);
   if (claude === null) {
     say(
       guard,

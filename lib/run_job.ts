@@ -7,7 +7,7 @@ import {
   EXIT_OWN_TROUBLE,
   type Guard,
   lockWait,
-  ownPaths,
+  realClaude,
   refusalOf,
   say,
   sayTrouble,
@@ -20,7 +20,7 @@ import {
   refusedMarker,
   skippedMarker,
 } from "./marker.ts";
-import { callPath, findRealClaude, pathEntries } from "./real_claude.ts";
+import { callPath, pathEntries } from "./real_claude.ts";
 import { endRun, readRun, startRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
 import { ensureShim } from "./shim.ts";
@@ -122,7 +122,7 @@ export function runEnvironment(
   // A job within a job is a run of its own: what it inherits, it must not use.
   if (run.id !== null || host.env(ENV.run)) env[ENV.run] = run.id ?? "";
   if (probe || host.env(ENV.probe)) env[ENV.probe] = probe ? "1" : "";
-  const real = findRealClaude(host.env, ownPaths(guard));
+  const real = realClaude(guard);
   if (folder === null || run.shim === null) {
     // A job that says "$CLAUDE" or claude runs all the same.
     if (real !== null) {

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path/join";
 import { CatchupHome } from "./catchup_home.ts";
 import { executable, textOf } from "./files.ts";
-import { runCatchup, runGuard, until } from "./harness.ts";
+import { Home, runCatchup, runGuard, until } from "./harness.ts";
 
 const LABELS = ["com.me.a", "com.me.b", "com.me.c", "com.me.d", "com.me.e"];
 
@@ -189,4 +189,16 @@ Deno.test("quota_catchup says where the session is gone, and kicks nothing", asy
     );
   }
   assertEquals(home.starts("com.me.a"), 0);
+});
+
+Deno.test("quota_catchup refuses a folder of agents that is not there, and knows itself", async () => {
+  await using home = new Home();
+  for (const mode of [[], ["--doctor"]]) {
+    const missing = await runCatchup(home, [...mode, "--agents", "/nosuch"]);
+    assertEquals(missing.code, 2);
+    assertMatch(missing.stderr, /--agents: "\/nosuch" is no folder/);
+  }
+  home.plist("own", { ProgramArguments: ["/x/quota_catchup.js"] });
+  const { stdout } = await runCatchup(home, ["--dry-run", "--all"]);
+  assertMatch(stdout, /^own .* the catch-up itself$/m);
 });

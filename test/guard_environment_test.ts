@@ -142,6 +142,21 @@ Deno.test("without a state folder a job finds the real claude, by $CLAUDE and by
   }
 });
 
+Deno.test("a CLAUDE_REAL_BIN that is none is said once, and another taken", async () => {
+  await using home = new Home();
+  const line = /CLAUDE_REAL_BIN names no claude, "\/nonexist"; ".*" is taken/g;
+  const env = { CLAUDE_REAL_BIN: "/nonexist" };
+  for (
+    const args of [
+      ["-p", "hi"],
+      ["--job", "a", "--", "/bin/sh", "-c", "claude -p a; claude -p b"],
+    ]
+  ) {
+    const { code, stderr } = await runGuard(home, args, { env });
+    assertEquals([code, stderr.match(line)?.length], [0, 1], stderr);
+  }
+});
+
 Deno.test("a claude that starts with #!/usr/bin/env node finds the node beside it", async () => {
   await using home = new Home();
   const base = baseWithoutNode(home);

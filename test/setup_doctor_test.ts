@@ -336,6 +336,13 @@ Deno.test("--doctor: claude is there, and is not the shim", async () => {
   assertNotMatch(text, /the real one is "~/);
 });
 
+Deno.test("--doctor: a CLAUDE_REAL_BIN that is passed over", async () => {
+  using stage = healthy({
+    EnvironmentVariables: { CLAUDE_REAL_BIN: "/nonexist", PATH: "/nowhere" },
+  });
+  await finds(stage, /note +good: CLAUDE_REAL_BIN names "\/nonexist"/, 0);
+});
+
 Deno.test("--doctor: state folders", async () => {
   {
     using stage = healthy();
@@ -391,6 +398,13 @@ Deno.test("--doctor: what is in the state", async () => {
   await finds(stage, /ok +state: .*circuit open until 13:00/, 0);
   await finds(stage, /held open by hand\n +-> quota_guard.js --close/, 0);
   await finds(stage, /without a plist: gone/, 0);
+  const path = stage.agent("gone", { ProgramArguments: ["/bin/x"] });
+  await finds(
+    stage,
+    /note +state: no longer behind the guard: gone\n +-> .*--wrap gone/,
+    0,
+  );
+  Deno.removeSync(path);
   await finds(stage, /note +catch-up: .* was here last 2 h ago/, 0);
   await write(stage, ({ books }) => ({
     books: { ...books, heartbeats: new Map([["catchup", now - 60]]) },

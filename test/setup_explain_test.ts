@@ -128,7 +128,7 @@ Deno.test("--explain of what is no job behind the guard", async () => {
   stage.agent("bare", { ProgramArguments: ["claude"] });
   const bare = await stage.run("--explain", "bare");
   assertMatch(bare.text, /next round +nothing; quota_catchup.js --wrap bare/);
-  const unknown = await stage.run("--explain", "bear");
+  const unknown = await stage.run("--explain", "bre");
   assertEquals(unknown.code, 1);
   assertStringIncludes(unknown.text, "did you mean bare?");
   stage.agent("broken", "<plist>");

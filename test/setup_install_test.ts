@@ -1,8 +1,7 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path/join";
-import type { LaunchAgent } from "../lib/launch_agent.ts";
+import { isCatchup, type LaunchAgent } from "../lib/launch_agent.ts";
 import { catchupWords } from "../lib/setup/catchup_agent.ts";
-import { isCatchup } from "../lib/setup/guarded.ts";
 import { textOf } from "./files.ts";
 import { readPlistXml } from "./plist_xml.ts";
 import { Stage } from "./setup_stage.ts";
@@ -36,6 +35,7 @@ Deno.test("--install without launchctl writes the file and says what to run", as
   });
   const uninstalled = await stage.run("--uninstall");
   assertEquals(uninstalled.code, 1);
+  assertMatch(uninstalled.text, /^local.*: "~\/.*\.plist" removed\n/);
   assertMatch(uninstalled.text, /on the Mac run launchctl bootout gui/);
   assertEquals([...Deno.readDirSync(stage.agents)], []);
   assertStringIncludes((await stage.run("--uninstall")).text, "not installed");

@@ -74,7 +74,7 @@ Deno.test("a new user wraps, installs, lives through a limit, and leaves no trac
   const uninstalled = await home.catchup(["--uninstall"]);
   assertMatch(
     uninstalled,
-    /removed[\s\S]*Still behind the guard: com\.me\.digest/,
+    /taken out of launchd, ".*" removed[\s\S]*Still behind the guard: com\.me\.digest/,
   );
   await home.catchup(["--unwrap", "--all", "--reload"]);
   assertEquals(

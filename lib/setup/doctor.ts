@@ -1,4 +1,4 @@
-import { type AgentFile, isGuarded } from "../launch_agent.ts";
+import { type AgentFile, isCatchup, isGuarded } from "../launch_agent.ts";
 import type { CommandOf } from "./arguments.ts";
 import { callsClaude } from "./claude_jobs.ts";
 import { checkJob } from "./doctor_job.ts";
@@ -6,7 +6,7 @@ import { checkLoaded } from "./doctor_launchd.ts";
 import { checkCatchup, checkClaude, checkFolders } from "./doctor_state.ts";
 import { agentFiles } from "./find_agents.ts";
 import { type Finding, findingLines, note, ok, wrong } from "./finding.ts";
-import { type Guarded, guardedJobs, isCatchup } from "./guarded.ts";
+import { type Guarded, guardedJobs } from "./guarded.ts";
 import { typed } from "./guard_path.ts";
 import { type Dictionary, parseDictionary } from "./plist_file.ts";
 import { SETUP_EXIT, type SetupWorld } from "./setup_world.ts";
@@ -31,7 +31,7 @@ export async function doctor(
     ...checkTwins(jobs),
     ...checkUnguarded(world, files),
     ...checkClaude(world, jobs),
-    ...await checkFolders(world, jobs),
+    ...await checkFolders(world, jobs, agents),
     ...await checkCatchup(world, files),
     ...await checkLoaded(
       world,

@@ -3,7 +3,11 @@
 import { join } from "@std/path/join";
 import { formatDuration } from "../duration.ts";
 import { formatInstant } from "../instant.ts";
-import type { AgentFile } from "../launch_agent.ts";
+import {
+  type AgentFile,
+  isCatchup,
+  type LaunchAgent,
+} from "../launch_agent.ts";
 import { findRealClaude, LAUNCHD_PATH } from "../real_claude.ts";
 import { ENV } from "../settings.ts";
 import { shimPath } from "../shim.ts";
@@ -12,7 +16,7 @@ import { unknownWordings } from "../unknown_log.ts";
 import { CATCHUP_LABEL } from "./catchup_agent.ts";
 import { type Finding, note, ok, wrong } from "./finding.ts";
 import { typed } from "./guard_path.ts";
-import { type Guarded, isCatchup } from "./guarded.ts";
+import type { Guarded } from "./guarded.ts";
 import type { SetupWorld } from "./setup_world.ts";
 import { booksOf, jsonProblem } from "./state_look.ts";
 
@@ -35,6 +39,16 @@ export function checkClaude(
     };
     const own = [shimPath(folder), ...start.slice(-1)];
     const claude = findRealClaude((name) => env[name] || undefined, own);
+    const named = env[ENV.realClaude];
+    if (named && named !== claude) {
+      findings.push(
+        note(
+          agent.label,
+          `${ENV.realClaude} names "${named}", which is passed over`,
+          "name the real claude by its whole path, or take it out",
+        ),
+      );
+    }
     if (claude === null) {
       findings.push(
         wrong(
@@ -56,6 +70,7 @@ export function checkClaude(
 export async function checkFolders(
   world: SetupWorld,
   jobs: readonly Guarded[],
+  agents: readonly LaunchAgent[],
 ): Promise<Finding[]> {
   const folders = new Map<string, Guarded[]>();
   for (const job of jobs) {
@@ -86,7 +101,7 @@ export async function checkFolders(
   }
   for (const folder of new Set([...folders.keys(), world.folder])) {
     findings.push(
-      ...await checkFolder(world, folder, folders.get(folder) ?? []),
+      ...await checkFolder(world, folder, folders.get(folder) ?? [], agents),
     );
   }
   return findings;
@@ -100,6 +115,7 @@ async function checkFolder(
   world: SetupWorld,
   folder: string,
   jobs: readonly Guarded[],
+  agents: readonly LaunchAgent[],
 ): Promise<Finding[]> {
   let info: Deno.FileInfo;
   try {
@@ -142,7 +158,7 @@ async function checkFolder(
       note("state", `"${folder}" is open to others`, `chmod 700 '${folder}'`),
     );
   }
-  findings.push(...await checkContent(world, folder, jobs));
+  findings.push(...await checkContent(world, folder, jobs, agents));
   return findings;
 }
 
@@ -150,13 +166,17 @@ async function checkContent(
   world: SetupWorld,
   folder: string,
   jobs: readonly Guarded[],
+  agents: readonly LaunchAgent[],
 ): Promise<Finding[]> {
   const { host } = world;
   const now = host.now();
   const circuit = await readCircuit(folder, host);
   const books = await booksOf(world, folder);
   const claimed = new Set(jobs.map(({ options }) => options.label));
-  const strangers = [...books.jobs.keys()].filter((job) => !claimed.has(job));
+  const here = new Set(agents.map(({ label }) => label));
+  const unclaimed = [...books.jobs.keys()].filter((job) => !claimed.has(job));
+  const unwrapped = unclaimed.filter((job) => here.has(job));
+  const strangers = unclaimed.filter((job) => !here.has(job));
   const unknown = unknownWordings(folder);
   const open = circuit.open_until > now;
   return [
@@ -176,6 +196,17 @@ async function checkContent(
           "state",
           "the circuit is held open by hand",
           `${typed(world, "quota_guard")} --close ends that`,
+        ),
+      ]
+      : []),
+    ...(unwrapped.length > 0
+      ? [
+        note(
+          "state",
+          `no longer behind the guard: ${unwrapped.join(", ")}`,
+          `${typed(world, "quota_catchup")} --wrap ${
+            unwrapped.join(" ")
+          } puts it back`,
         ),
       ]
       : []),

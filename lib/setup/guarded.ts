@@ -1,4 +1,3 @@
-import { basename } from "@std/path/basename";
 import {
   GUARD_NAME,
   type GuardOptions,
@@ -80,11 +79,4 @@ function commandWords(agent: LaunchAgent): string[] {
     words.some((word) => GUARD_NAME.test(word))
   ) ??
     [];
-}
-
-/** Whether an agent is a catch-up, installed or written by hand. */
-export function isCatchup(agent: LaunchAgent): boolean {
-  return agent.arguments.some((word) =>
-    /^quota[_-]catchup(\.[jt]s)?$/.test(basename(word))
-  );
 }

@@ -51,11 +51,10 @@ async function uninstallAgent(world: SetupWorld): Promise<void> {
     }
     removed = false;
   }
-  world.tell(
-    removed || loaded?.found === "yes"
-      ? `${CATCHUP_LABEL}: taken out of launchd, "${path}" removed`
-      : `${CATCHUP_LABEL}: was not installed`,
-  );
+  const out = loaded?.found === "yes" ? ["taken out of launchd"] : [];
+  const gone = removed ? [`"${path}" removed`] : [];
+  const done = [...out, ...gone].join(", ");
+  world.tell(`${CATCHUP_LABEL}: ${done === "" ? "was not installed" : done}`);
   if (launchctl === null && removed) {
     throw new Refusal(
       `there is no launchctl here; on the Mac run launchctl bootout gui/$(id -u)/${CATCHUP_LABEL}`,
