@@ -90,6 +90,9 @@ const logs: Record<string, string> = {
     "claude -p 'The post of the day'",
   ),
 };
+console.log(
+  "The clock of this demo stands at noon: its time zone is one where it is",
+);
 tell("Three jobs as LaunchAgents, each behind the guard");
 for (const label of Object.keys(logs)) {
   await launchctl(
