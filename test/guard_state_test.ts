@@ -220,10 +220,11 @@ async function forLongWhileOpen(): Promise<void> {
   const first = (performance.now() - start) / 1000;
   const marker = new TextDecoder().decode(value);
   assertEquals(newest(marker, "mail"), "SKIPPED quota");
-  assert(first < 2, `${first} s`);
+  // At once, beside the minute that the lock is held.
+  assert(first < 8, `${first} s`);
   while (!(await reader.read()).done);
   assertEquals(await new Response(child.stdout).text(), "");
   assertEquals((await child.status).code, 0);
-  assert((performance.now() - start) / 1000 < 5);
+  assert((performance.now() - start) / 1000 < 12);
   assert(isOpen(home));
 }

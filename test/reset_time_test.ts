@@ -415,6 +415,7 @@ Deno.test("parseResetTime() is quick on long and strange texts", {
     parseResetTime(text, SETTINGS);
     parseResetTime(`resets ${text}`, SETTINGS);
     const took = performance.now() - start;
-    assert(took < 50, `${JSON.stringify(part)} took ${took} ms`);
+    // A pattern that goes wrong on 64 KiB takes minutes.
+    assert(took < 2_000, `${JSON.stringify(part)} took ${took} ms`);
   }
 });
