@@ -1,6 +1,6 @@
 /** Each system call that touches the state fails once, in each way that it may. */
 import { textOf } from "../files.ts";
-import { GuardScene, type Way, WAYS } from "./guard_scene.ts";
+import { GuardScene, type Way } from "./guard_scene.ts";
 import { inParallel, spread } from "./pool.ts";
 import type { Section } from "./report.ts";
 import {
@@ -56,14 +56,15 @@ function errorsOf({ name, line }: SystemCall): string[] {
   }
 }
 
-/** Lets each call of each way fail, or a few of a few. */
+/** Lets each call of these ways fail, or a few. */
 export async function failCalls(
   section: Section,
-  most: { ways: number; faults: number },
+  ways: readonly Way[],
+  most: number,
 ): Promise<void> {
   if (!canTrace()) return section.skip("faults at every call: no strace");
-  for (const way of spread(WAYS, most.ways)) {
-    const faults = spread(await faultsOf(way), most.faults);
+  for (const way of ways) {
+    const faults = spread(await faultsOf(way), most);
     await inParallel(
       faults,
       ({ call, error }) =>

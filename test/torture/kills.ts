@@ -2,21 +2,22 @@
 import { textOf } from "../files.ts";
 import { BatchScene } from "./batch_scene.ts";
 import { CatchupScene } from "./catchup_scene.ts";
-import { GuardScene, type Way, WAYS } from "./guard_scene.ts";
+import { GuardScene, type Way } from "./guard_scene.ts";
 import { inParallel, spread } from "./pool.ts";
 import type { Section } from "./report.ts";
 import { canTrace, parseTrace, stopPoints, type SystemCall } from "./strace.ts";
 
 const KILL = "signal=SIGKILL";
 
-/** Kills the guard at each stop point of each way, or at a few of a few. */
+/** Kills the guard at each stop point of these ways, or at a few. */
 export async function killGuards(
   section: Section,
-  most: { ways: number; points: number },
+  ways: readonly Way[],
+  most: number,
 ): Promise<void> {
   if (!canTrace()) return section.skip("kills at every stop point: no strace");
-  for (const way of spread(WAYS, most.ways)) {
-    const points = spread(await guardPoints(way), most.points);
+  for (const way of ways) {
+    const points = spread(await guardPoints(way), most);
     await inParallel(
       points,
       (call) =>

@@ -1,11 +1,13 @@
 /** The sections of the torture, in full and in short. */
 import { clocks } from "./clocks.ts";
 import { failCalls } from "./faults.ts";
+import { WAYS } from "./guard_scene.ts";
 import { hostileInput } from "./hostile.ts";
 import { intruders } from "./intruders.ts";
 import { killBatches, killCatchups, killGuards } from "./kills.ts";
 import { load } from "./load.ts";
 import { badDays } from "./plain_faults.ts";
+import { spread } from "./pool.ts";
 import type { Section } from "./report.ts";
 import { signals } from "./signals.ts";
 
@@ -20,13 +22,16 @@ export interface Kind {
 }
 
 const SEED = 1;
+const A_FEW = WAYS.filter(({ name }) =>
+  ["skipped job", "job, at the limit", "probing call, answered"].includes(name)
+);
 
 /** By the names that the command line takes. */
 export const KINDS: Readonly<Record<string, Kind>> = {
   guard: {
     title: "guard killed at a stop point",
-    full: (s) => killGuards(s, { ways: Infinity, points: Infinity }),
-    short: (s) => killGuards(s, { ways: 3, points: 5 }),
+    full: (s) => killGuards(s, WAYS, Infinity),
+    short: (s) => killGuards(s, A_FEW, 6),
   },
   batch: {
     title: "batch killed at a stop point",
@@ -40,8 +45,8 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   },
   faults: {
     title: "a system call fails",
-    full: (s) => failCalls(s, { ways: 8, faults: Infinity }),
-    short: (s) => failCalls(s, { ways: 2, faults: 7 }),
+    full: (s) => failCalls(s, spread(WAYS, 8), Infinity),
+    short: (s) => failCalls(s, A_FEW, 6),
   },
   days: {
     title: "bad folders, disks and streams",

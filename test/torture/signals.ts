@@ -65,16 +65,18 @@ function job(home: Home, line: string, ...flags: string[]): string[] {
   ];
 }
 
-/** A shell line that counts what it gets, and then ends by it. */
+/** A shell line that counts what it gets, and ends by it a moment later. */
 function counting(home: Home): string {
   const traps = NAMES.map((name) =>
-    `trap 'echo >> "${home.path}/got"; exit ${128 + NUMBERS[name]}' ${
+    `trap 'echo >> "${home.path}/got"; code=${128 + NUMBERS[name]}' ${
       name.slice(3)
     }`
   );
-  return `${
-    traps.join("\n")
-  }\necho >> '${home.path}/started'; while :; do sleep 0.05; done`;
+  return `${traps.join("\n")}
+echo >> '${home.path}/started'
+while [ -z "$code" ]; do sleep 0.05; done
+for i in 1 2 3 4; do sleep 0.05; done
+exit $code`;
 }
 
 function started(home: Home): Promise<boolean> {
