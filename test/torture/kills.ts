@@ -3,7 +3,7 @@ import { textOf } from "../files.ts";
 import { BatchScene } from "./batch_scene.ts";
 import { CatchupScene } from "./catchup_scene.ts";
 import { GuardScene, type Way } from "./guard_scene.ts";
-import { inParallel, spread } from "./pool.ts";
+import { chosen, inParallel } from "./pool.ts";
 import type { Section } from "./report.ts";
 import { canTrace, parseTrace, stopPoints, type SystemCall } from "./strace.ts";
 
@@ -17,7 +17,7 @@ export async function killGuards(
 ): Promise<void> {
   if (!canTrace()) return section.skip("kills at every stop point: no strace");
   for (const way of ways) {
-    const points = spread(await guardPoints(way), most);
+    const points = chosen(await guardPoints(way), most);
     await inParallel(
       points,
       (call) =>
@@ -52,7 +52,7 @@ export async function killBatches(
     return points;
   })();
   await inParallel(
-    spread(points, most),
+    chosen(points, most),
     (call) =>
       section.case(`batch, killed before ${call.line}`, async () => {
         await using scene = new BatchScene();
@@ -78,7 +78,7 @@ export async function killCatchups(
     return points;
   })();
   await inParallel(
-    spread(points, most),
+    chosen(points, most),
     (call) =>
       section.case(`catch-up, killed before ${call.line}`, async () => {
         await using scene = new CatchupScene();

@@ -1,3 +1,6 @@
+/** Which cases, and how many at a time. */
+import type { SystemCall } from "./strace.ts";
+
 /** Works through a list, a few at a time: a case waits for processes most of its time. */
 export async function inParallel<T>(
   items: readonly T[],
@@ -11,6 +14,16 @@ export async function inParallel<T>(
     }
   };
   await Promise.all(Array.from({ length: width }, worker));
+}
+
+/** All calls, or of those after which most is different at most so many. */
+export function chosen(
+  calls: readonly SystemCall[],
+  most: number,
+): SystemCall[] {
+  if (most === Infinity) return [...calls];
+  const telling = /^(rename|write|unlink)/;
+  return spread(calls.filter(({ name }) => telling.test(name)), most);
 }
 
 /** At most so many of them, evenly spread, the last one always. */

@@ -31,7 +31,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   guard: {
     title: "guard killed at a stop point",
     full: (s) => killGuards(s, WAYS, Infinity),
-    short: (s) => killGuards(s, A_FEW, 6),
+    short: (s) => killGuards(s, A_FEW, 8),
   },
   batch: {
     title: "batch killed at a stop point",
