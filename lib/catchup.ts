@@ -1,7 +1,9 @@
+import { settleBrokenRuns } from "./broken_run.ts";
 import type { Candidate, Finding, GuardedJob } from "./candidate.ts";
 import {
   check,
   type Checked,
+  folderOf,
   judgeAll,
   sameFile,
   type Survey,
@@ -38,6 +40,11 @@ export async function run(
   const files = await readLaunchAgents(world.agentsFolder);
   if (files.length === 0) {
     world.tell(`no LaunchAgents in "${world.agentsFolder}"`);
+  }
+  const agents = files.flatMap((file) => "agent" in file ? [file.agent] : []);
+  const states = agents.map((agent) => folderOf(world, agent));
+  for (const folder of new Set([world.folder, ...states])) {
+    await settleBrokenRuns(folder, world.host);
   }
   const { findings, look } = await judgeAll(world, options, files, begun);
   const candidates = inOrder(findings.flatMap((f) => f.candidate ?? []));

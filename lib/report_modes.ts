@@ -1,4 +1,5 @@
 import { askForDay } from "./ask_for_day.ts";
+import { brokenRuns } from "./broken_run.ts";
 import { TAIL_BYTES } from "./child.ts";
 import { closeByHand, openByHand } from "./circuit.ts";
 import { formatDuration } from "./duration.ts";
@@ -43,12 +44,18 @@ export async function showStatus(
   const books = await readBooks(folder, host);
   const now = host.now();
   const unknown = unknownWordings(folder);
+  const broken = brokenRuns(folder, host);
   if (command.json) {
     const report = statusReport(circuit, books, now, policy);
     const day = await askForDay(guard, ["--json"]);
     const json = {
       ...report,
       unknown_wordings: unknown,
+      broken_runs: broken.map(({ job, startedAt, tally }) => ({
+        job,
+        started_at: startedAt,
+        calls: tally.calls.length,
+      })),
       day: day === null ? null : JSON.parse(day),
     };
     return JSON.stringify(json, null, 2);
@@ -61,6 +68,11 @@ export async function showStatus(
   const screen = { columns, day: day === null ? null : day.split("\n") };
   return [
     ...statusLines(circuit, books, now, policy, host.timeZone(), screen),
+    ...broken.map(({ job, startedAt }) =>
+      `Broken off: ${job}, started ${
+        formatInstant(startedAt, now, host.timeZone())
+      }; its guard was killed`
+    ),
     ...unknownLines(folder, unknown, columns, host.env("HOME")),
   ].join("\n");
 }

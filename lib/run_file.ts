@@ -13,8 +13,8 @@ import {
 
 /** Longer than any run; what is older was left by a guard that died. */
 const LONGEST_RUN = 32 * 86_400;
-// What comes in by the environment names a file: nothing but our own form.
-const RUN_ID = /^\d{10}-\d+-[0-9a-f]{8}$/;
+/** What comes in by the environment names a file: nothing but our own form. */
+export const RUN_ID = /^\d{10}-\d+-[0-9a-f]{8}$/;
 
 function runPath(folder: string, id: string): string {
   return join(folder, "runs", id);

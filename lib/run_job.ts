@@ -1,4 +1,5 @@
 import { type JobEntry, recordJob } from "./books.ts";
+import { holdRun } from "./broken_run.ts";
 import { type ChildEnd, runInherited } from "./child.ts";
 import { circuitStatus } from "./circuit.ts";
 import {
@@ -107,6 +108,18 @@ export function prepareRun(guard: Guard, probe: boolean): Watch {
   }
 }
 
+/** A guard that is killed lets go: then the catch-up knows what its job met. */
+function hold(guard: Guard, job: Job, { id }: Watch): Deno.FsFile | null {
+  if (guard.folder === null || id === null) return null;
+  try {
+    return holdRun(guard.folder, id, job);
+  } catch (error) {
+    const why = folderTrouble(guard.folder, error);
+    sayTrouble(guard, `the run's file cannot be held: ${why}`);
+    return null;
+  }
+}
+
 /** What a run adds to the environment of its command. */
 export function runEnvironment(
   guard: Guard,
@@ -150,6 +163,7 @@ async function startJob(
   const { host, folder, signals } = guard;
   signals.listen();
   const run = prepareRun(guard, probe);
+  using _held = hold(guard, job, run);
   const started = host.monotonic();
   const env = runEnvironment(guard, job.label, run, probe);
   const attempt = async (): Promise<ChildEnd> => {
