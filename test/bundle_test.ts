@@ -45,6 +45,8 @@ Deno.test("the bundles can be run, import nothing and keep to their permissions"
     assertMatch(shebang, /^#!\/usr\/bin\/env -S deno run --no-config /);
     assertEquals((Deno.statSync(file).mode ?? 0) & 0o777, 0o755);
     assertEquals(text.match(/(?<![\w.$])(?:import|require)\s*[("'{*]/g), null);
+    // No path of this machine.
+    assertEquals(text.match(/[^"\n]*registry\.npmjs\.org[^"\n]*/g), null);
     // deno-lint-ignore no-control-regex -- all of ASCII
     assertMatch(text, /^[\x00-\x7f]*$/);
     // Where this checkout lies is nobody's business.

@@ -23,6 +23,14 @@ function inAscii(code: string): string {
   );
 }
 
+/** Names packages by themselves, not by where this machine keeps its cache. */
+function withoutCachePaths(text: string): string {
+  return text.replace(
+    /^(\s*(?:\/\/ |"))[^"\n]*\/npm\/[\w.-]+\/(?=(?:@[\w.-]+\/)?[\w.-]+\/\d+\.\d+\.\d+\/)/gm,
+    "$1npm:",
+  );
+}
+
 async function bundle(script: string): Promise<string> {
   const file = join(folder, `${script}.js`);
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
@@ -38,7 +46,7 @@ async function bundle(script: string): Promise<string> {
       `Cannot bundle ${script}.ts: ${new TextDecoder().decode(stderr)}`,
     );
   }
-  const text = await Deno.readTextFile(file);
+  const text = withoutCachePaths(await Deno.readTextFile(file));
   const [shebang = "", ...rest] = text.split("\n");
   if (!shebang.startsWith("#!") || !shebang.includes(" deno run ")) {
     throw new Error(`${file} does not start with the shebang of its source`);
