@@ -143,7 +143,7 @@ export function verdict(tally: Tally, run: RunEnd): Verdict {
   const firstDone = tally.calls.findIndex(gotSomethingDone);
   const lastRefused = tally.calls.findLastIndex(refused);
   const gotNothingDone = lastRefused >= 0 && firstDone < 0;
-  const cutOff = firstDone >= 0 && lastRefused >= firstDone;
+  const cutOff = firstDone >= 0 && lastRefused > firstDone;
   const probedBlindly = tally.calls.length === 0 && run.heldProbe &&
     run.exit !== 0 && run.circuitOpen;
   if (!gotNothingDone && !probedBlindly && !(cutOff && run.resumable)) {
@@ -158,12 +158,10 @@ export function verdict(tally: Tally, run: RunEnd): Verdict {
 
 /**
  * Claude has answered in a call that was `ok`, but also in one that a budget or
- * a number of turns stopped, and in one that met the limit on its way and says
- * what it had cost until then. What it did may have had effects.
+ * a number of turns stopped: what it did may have had effects.
  */
 function gotSomethingDone(call: CallRecord): boolean {
-  return call.met === "ok" || call.met === "budget" || call.met === "turns" ||
-    (call.met === "limit" && (call.cost ?? 0) > 0);
+  return call.met === "ok" || call.met === "budget" || call.met === "turns";
 }
 
 /** A skip by model limits alone is owed once the last of them is over. */

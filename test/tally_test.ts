@@ -151,29 +151,14 @@ Deno.test(
 );
 
 Deno.test(
-  "verdict() takes a stop by policy, and a limit that had a cost, for something done",
+  "verdict() takes a stop by policy for something done",
   pure,
   () => {
     const ran = { kind: "RAN", end: "limit" } as const;
     assertEquals(verdictOf(["budget", "limit"]), ran);
     assertEquals(verdictOf(["turns", "refused"]), ran);
-    const onItsWay = [aCall("limit", { cost: 0.25 })];
-    const end = {
-      exit: 1,
-      heldProbe: false,
-      circuitOpen: true,
-      once: false,
-      resumable: false,
-      started: true,
-    };
-    assertEquals(verdict({ probe: false, calls: onItsWay }, end), ran);
     assertEquals(
-      verdict({ probe: false, calls: onItsWay }, { ...end, resumable: true }),
-      owed("quota-during-run"),
-    );
-    const atOnce = [aCall("limit", { cost: 0 })];
-    assertEquals(
-      verdict({ probe: false, calls: atOnce }, end),
+      verdictOf(["budget", "limit"], { resumable: true }),
       owed("quota-during-run"),
     );
   },
