@@ -133,12 +133,8 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-// No Deno.exit: only a program that ends by itself leaves its compiled code in
-// Deno's cache, and without that every start would parse the whole file.
-// And not from the top level: an error caught below it would have V8 parse the
+// Not from the top level: an error caught below it would have V8 parse the
 // whole file once more, for a stack trace that nobody reads.
 if (import.meta.main) {
-  queueMicrotask(async () => {
-    Deno.exitCode = await main(Deno.args);
-  });
+  queueMicrotask(async () => Deno.exit(await main(Deno.args)));
 }

@@ -3,7 +3,7 @@ import { writeAllSync } from "./atomic_file.ts";
 import { recordJob } from "./books.ts";
 import type { Host } from "./host.ts";
 import { endRun, RUN_ID } from "./run_file.ts";
-import { openInFolder, updateState } from "./state.ts";
+import { updateState } from "./state.ts";
 import { parseTally, type Tally, verdict } from "./tally.ts";
 
 /** A job's run whose guard was killed before it could leave a marker. */
@@ -27,24 +27,21 @@ const TOO_YOUNG = 10;
 const JOB_LINE = /^job (\S+)((?: once| resumable)*)$/m;
 
 /**
- * Takes hold of a job's run: as long as the handle is open the run lives, and
+ * Takes hold of a job's run: as long as its file is open the run lives, and
  * whatever ends the guard lets go of it, flock(2).
  *
- * @throws {Error} If the run's file cannot be written.
+ * @param file The run's, open for writing
+ * @throws {Error} If it cannot be locked or written.
  */
 export function holdRun(
-  folder: string,
-  id: string,
+  file: Deno.FsFile,
   job: { label: string; once: boolean; resumable: boolean },
-): Deno.FsFile {
-  const path = join(folder, "runs", id);
-  const file = openInFolder(path, { append: true, create: false });
+): void {
   const flags = `${job.once ? " once" : ""}${
     job.resumable ? " resumable" : ""
   }`;
   file.tryLockSync(true);
   writeAllSync(file, new TextEncoder().encode(`job ${job.label}${flags}\n`));
-  return file;
 }
 
 /** The runs in a state folder that nobody holds any more. */

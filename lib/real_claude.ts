@@ -50,6 +50,22 @@ function isExecutable(path: string): boolean {
   }
 }
 
+/** Variables that may name claude, in the order in which they count. */
+const NAMES = [ENV.realClaude, "CLAUDE_BIN", "CLAUDE"];
+
+/** Does a variable name a claude, be it in vain? */
+export function namesClaude(env: Host["env"]): boolean {
+  return NAMES.some((name) => env(name) !== undefined);
+}
+
+/**
+ * The PATH on which a call looks for claude first: that of the guard around its
+ * job. A login shell in between may rebuild PATH.
+ */
+export function searchPath(env: Host["env"]): string {
+  return env(ENV.path) ?? pathEntries(env).join(":");
+}
+
 /**
  * The claude that came in by `CLAUDE_BIN` or `CLAUDE`; null if there is none or
  * it is the guard.
@@ -60,7 +76,7 @@ function claudeFromEnvironment(
   env: Host["env"],
   own: readonly string[],
 ): string | null {
-  for (const name of [ENV.realClaude, "CLAUDE_BIN", "CLAUDE"]) {
+  for (const name of NAMES) {
     const path = env(name);
     if (
       path !== undefined && path.includes("/") && isExecutable(path) &&
@@ -72,8 +88,8 @@ function claudeFromEnvironment(
 
 /**
  * The real claude: `CLAUDE_REAL_BIN`, else a `CLAUDE_BIN` or `CLAUDE` that is
- * not the guard, else PATH without the guard, else where installers put it.
- * Null if there is none.
+ * not the guard, else {@linkcode searchPath} without the guard, else where
+ * installers put it, else PATH. Null if there is none.
  */
 export function findRealClaude(
   env: Host["env"],
@@ -83,9 +99,10 @@ export function findRealClaude(
   if (named !== null) return named;
   const home = env("HOME");
   const places = [
-    ...pathEntries(env).map((entry) => `${entry}/claude`),
+    ...searchPath(env).split(":").map((entry) => `${entry}/claude`),
     ...(home === undefined ? [] : HOME_PLACES.map((rest) => `${home}/${rest}`)),
     ...SYSTEM_PLACES,
+    ...pathEntries(env).map((entry) => `${entry}/claude`),
   ];
   return places.find((path) =>
     isExecutable(path) && !leadsToGuard(path, own)

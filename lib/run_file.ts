@@ -21,30 +21,58 @@ function runPath(folder: string, id: string): string {
 }
 
 /**
- * Begins a run: makes the file that its calls add their lines to, and sweeps
- * those of runs that ended long ago without removing theirs.
+ * Begins a run: makes the file that its calls add their lines to.
  *
  * @returns The run's id
  * @throws {Error} If the file cannot be made.
  */
 export function startRun(folder: string, host: Host, probe: boolean): string {
+  const { id, file } = openRun(folder, host, probe);
+  file.close();
+  return id;
+}
+
+/**
+ * Begins a run as {@linkcode startRun} does.
+ *
+ * @returns The run's id, and its file, open for writing
+ * @throws {Error} If the file cannot be made.
+ */
+export function openRun(
+  folder: string,
+  host: Host,
+  probe: boolean,
+): { id: string; file: Deno.FsFile } {
   ensureFolder(folder, host);
-  const runs = join(folder, "runs");
-  ensureOwnFolder(runs, host);
-  const now = Math.floor(host.now());
-  for (const { name } of Deno.readDirSync(runs)) {
-    if (RUN_ID.test(name) && Number(name.slice(0, 10)) < now - LONGEST_RUN) {
-      sweep(join(runs, name));
-    }
-  }
-  const id = `${now}-${Deno.pid}-${randomDigits()}`;
-  using file = Deno.openSync(runPath(folder, id), {
-    write: true,
+  ensureOwnFolder(join(folder, "runs"), host);
+  const id = `${Math.floor(host.now())}-${Deno.pid}-${randomDigits()}`;
+  const file = Deno.openSync(runPath(folder, id), {
+    append: true,
     createNew: true,
     mode: 0o600,
   });
   if (probe) writeAllSync(file, new TextEncoder().encode(PROBE_LINE));
-  return id;
+  return { id, file };
+}
+
+/** Sweeps the files of runs that ended long ago without removing theirs. */
+export function sweepRuns(folder: string, host: Host): void {
+  const runs = join(folder, "runs");
+  const oldest = Math.floor(host.now()) - LONGEST_RUN;
+  for (const name of namesIn(runs)) {
+    if (RUN_ID.test(name) && Number(name.slice(0, 10)) < oldest) {
+      sweep(join(runs, name));
+    }
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return [...Deno.readDirSync(folder)].map(({ name }) => name);
+  } catch {
+    // It cannot be looked at, or went meanwhile.
+    return [];
+  }
 }
 
 /** What cannot be removed costs no job its run. */

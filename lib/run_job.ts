@@ -21,8 +21,13 @@ import {
   refusedMarker,
   skippedMarker,
 } from "./marker.ts";
-import { callPath, pathEntries } from "./real_claude.ts";
-import { endRun, readRun, startRun } from "./run_file.ts";
+import {
+  callPath,
+  namesClaude,
+  pathEntries,
+  searchPath,
+} from "./real_claude.ts";
+import { endRun, openRun, readRun, sweepRuns } from "./run_file.ts";
 import { ENV } from "./settings.ts";
 import { ensureShim } from "./shim.ts";
 import { folderTrouble, LOCK_WAIT, reasonOf, updateState } from "./state.ts";
@@ -92,31 +97,50 @@ export interface Watch {
   id: string | null;
   /** Path of the `claude` that goes through the guard. */
   shim: string | null;
+  /** The file of a job's run, which is held until it is closed. */
+  held: Deno.FsFile | null;
 }
 
-/** Starts the run's file and shim; without them the job runs all the same. */
-export function prepareRun(guard: Guard, probe: boolean): Watch {
+const NO_WATCH: Watch = { id: null, shim: null, held: null };
+
+/**
+ * Starts the run's file and shim; without them the job runs all the same.
+ *
+ * @param job Holds the run: if its guard is killed, the catch-up knows what it
+ *   met
+ */
+export function prepareRun(
+  guard: Guard,
+  probe: boolean,
+  job: Job | null = null,
+): Watch {
   const { folder } = guard;
-  if (folder === null) return { id: null, shim: null };
+  if (folder === null) return NO_WATCH;
+  let held: Deno.FsFile | null = null;
   try {
-    const id = startRun(folder, guard.host, probe);
-    return { id, shim: ensureShim(guard.self, folder, guard.host) };
+    const { id, file } = openRun(folder, guard.host, probe);
+    if (job === null) file.close();
+    else hold(guard, folder, held = file, job);
+    return { id, shim: ensureShim(guard.self, folder, guard.host), held };
   } catch (error) {
     const why = folderTrouble(folder, error);
     sayTrouble(guard, `the job runs, but its calls are not watched: ${why}`);
-    return { id: null, shim: null };
+    held?.close();
+    return NO_WATCH;
   }
 }
 
-/** A guard that is killed lets go: then the catch-up knows what its job met. */
-function hold(guard: Guard, job: Job, { id }: Watch): Deno.FsFile | null {
-  if (guard.folder === null || id === null) return null;
+function hold(
+  guard: Guard,
+  folder: string,
+  file: Deno.FsFile,
+  job: Job,
+): void {
   try {
-    return holdRun(guard.folder, id, job);
+    holdRun(file, job);
   } catch (error) {
-    const why = folderTrouble(guard.folder, error);
+    const why = folderTrouble(folder, error);
     sayTrouble(guard, `the run's file cannot be held: ${why}`);
-    return null;
   }
 }
 
@@ -135,9 +159,9 @@ export function runEnvironment(
   // A job within a job is a run of its own: what it inherits, it must not use.
   if (run.id !== null || host.env(ENV.run)) env[ENV.run] = run.id ?? "";
   if (probe || host.env(ENV.probe)) env[ENV.probe] = probe ? "1" : "";
-  const real = realClaude(guard);
   if (folder === null || run.shim === null) {
     // A job that says "$CLAUDE" or claude runs all the same.
+    const real = realClaude(guard);
     if (real !== null) {
       env["CLAUDE"] = env["CLAUDE_BIN"] = real;
       env["PATH"] = callPath(host.env, real);
@@ -145,8 +169,11 @@ export function runEnvironment(
     return env;
   }
   env[ENV.folder] = folder;
-  // A login shell may put another one first on PATH.
-  if (real !== null) env[ENV.realClaude] = real;
+  // A call looks for claude where the job's guard would find it: what follows
+  // hides the names, and a login shell may rebuild PATH.
+  const named = namesClaude(host.env) ? realClaude(guard) : null;
+  if (named !== null) env[ENV.realClaude] = named;
+  else env[ENV.path] = searchPath(host.env);
   env["CLAUDE"] = run.shim;
   env["CLAUDE_BIN"] = run.shim;
   const bin = run.shim.slice(0, run.shim.lastIndexOf("/"));
@@ -162,8 +189,8 @@ async function startJob(
 ): Promise<number> {
   const { host, folder, signals } = guard;
   signals.listen();
-  const run = prepareRun(guard, probe);
-  using _held = hold(guard, job, run);
+  const run = prepareRun(guard, probe, job);
+  using _held = run.held;
   const started = host.monotonic();
   const env = runEnvironment(guard, job.label, run, probe);
   const attempt = async (): Promise<ChildEnd> => {
@@ -175,14 +202,15 @@ async function startJob(
     sayEnd(guard, job, end);
     return end;
   };
-  const end = job.gate === null
-    ? await attempt()
-    : await (await import("./attempts.ts")).runAttempts(
-      guard,
-      job.gate,
-      run.id,
-      attempt,
+  const { gate } = job;
+  const ending = gate === null
+    ? attempt()
+    : import("./attempts.ts").then(({ runAttempts }) =>
+      runAttempts(guard, gate, run.id, attempt)
     );
+  // The job runs meanwhile.
+  if (folder !== null) sweepRuns(folder, host);
+  const end = await ending;
   const tally = tallyOf(guard, run);
   const circuitOpen = probe && end.code !== 0 && tally.calls.length === 0 &&
     circuitStatus(await circuitNow(guard), host.now()).is_open;

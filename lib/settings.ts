@@ -14,6 +14,7 @@ export const ENV = {
   run: "CLAUDE_QUOTA_RUN",
   depth: "CLAUDE_QUOTA_DEPTH",
   realClaude: "CLAUDE_REAL_BIN",
+  path: "CLAUDE_QUOTA_PATH",
   keepWatchdog: "CLAUDE_QUOTA_KEEP_WATCHDOG",
   watchdog: "CLAUDE_CODE_RETRY_WATCHDOG",
   automation: "CLAUDE_AUTOMATION_GUARD",

@@ -151,13 +151,25 @@ export function ensureFolder(folder: string, host: Host): void {
  * @throws {Error} If it is no folder of ours.
  */
 export function closeFolder(folder: string, host: Host): boolean {
-  let info: Deno.FileInfo;
+  const info = infoOf(folder, Deno.statSync);
+  if (info !== null) close(folder, info, host);
+  return info !== null;
+}
+
+/** Null if it is not there. */
+function infoOf(
+  path: string,
+  look: (path: string) => Deno.FileInfo,
+): Deno.FileInfo | null {
   try {
-    info = Deno.statSync(folder);
+    return look(path);
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
+    if (error instanceof Deno.errors.NotFound) return null;
     throw error;
   }
+}
+
+function close(folder: string, info: Deno.FileInfo, host: Host): void {
   if (!info.isDirectory) throw new Error(`"${folder}" is no folder`);
   if (info.mode !== null && (info.mode & 0o077) !== 0) {
     try {
@@ -171,7 +183,6 @@ export function closeFolder(folder: string, host: Host): boolean {
     }
     host.say(`"${folder}" was open to others; now it is not`);
   }
-  return true;
 }
 
 function makeFolder(folder: string): void {
@@ -195,18 +206,16 @@ function makeFolder(folder: string): void {
  * @throws {Error} If it is a link or cannot be made.
  */
 export function ensureOwnFolder(path: string, host: Host): void {
-  refuseLink(path);
-  ensureFolder(path, host);
+  const info = refuseLink(path);
+  if (info === null) makeFolder(path);
+  else close(path, info, host);
 }
 
-function refuseLink(path: string): void {
-  try {
-    if (!Deno.lstatSync(path).isSymlink) return;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return;
-    throw error;
-  }
-  throw new Error(`"${path}" is a link; remove it`);
+/** What is there, if it is no link; null if nothing is. */
+function refuseLink(path: string): Deno.FileInfo | null {
+  const info = infoOf(path, Deno.lstatSync);
+  if (info?.isSymlink) throw new Error(`"${path}" is a link; remove it`);
+  return info;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { brokenRuns, holdRun, settleBrokenRuns } from "../lib/broken_run.ts";
-import { addCall, readRun, startRun } from "../lib/run_file.ts";
+import { addCall, openRun, readRun } from "../lib/run_file.ts";
 import { readBooks } from "../lib/state.ts";
 import type { CallRecord } from "../lib/tally.ts";
 import { fakeHost } from "./fake_host.ts";
@@ -19,8 +19,8 @@ function run(
   job: typeof JOB,
   ...met: CallRecord["met"][]
 ): { id: string; held: Deno.FsFile } {
-  const id = startRun(folder, fakeHost(NOW), false);
-  const held = holdRun(folder, id, job);
+  const { id, file: held } = openRun(folder, fakeHost(NOW), false);
+  holdRun(held, job);
   for (const one of met) addCall(folder, id, call(one));
   return { id, held };
 }

@@ -7,6 +7,7 @@
 import { fromFileUrl } from "@std/path/from-file-url";
 import { join } from "@std/path/join";
 import { resolve } from "@std/path/resolve";
+import { pack } from "./pack.ts";
 
 const root = fromFileUrl(new URL("..", import.meta.url));
 const folder = resolve(Deno.args[0] ?? join(root, "dist"));
@@ -31,27 +32,44 @@ function withoutCachePaths(text: string): string {
   );
 }
 
-async function bundle(script: string): Promise<string> {
-  const file = join(folder, `${script}.js`);
+async function denoBundle(...args: string[]): Promise<void> {
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
     // Not --minify: it inlines what a `using` declares, so that a lock is never
     // given back.
-    args: ["bundle", "--quiet", "--output", file, `${script}.ts`],
+    args: ["bundle", "--quiet", ...args],
     cwd: root,
     stdout: "null",
     stderr: "piped",
   }).output();
   if (!success) {
     throw new Error(
-      `Cannot bundle ${script}.ts: ${new TextDecoder().decode(stderr)}`,
+      `Cannot bundle ${args.at(-1)}: ${new TextDecoder().decode(stderr)}`,
     );
   }
-  const text = withoutCachePaths(await Deno.readTextFile(file));
-  const [shebang = "", ...rest] = text.split("\n");
+}
+
+async function bundle(script: string): Promise<string> {
+  const split = Deno.makeTempDirSync();
+  await denoBundle("--code-splitting", "--outdir", split, `${script}.ts`);
+  const packed = await pack(
+    split,
+    `${script}.js`,
+    (from, to, external) =>
+      denoBundle(
+        ...external.flatMap((file) => ["--external", file]),
+        "--output",
+        to,
+        from,
+      ),
+  );
+  Deno.removeSync(split, { recursive: true });
+  const file = join(folder, `${script}.js`);
+  const [shebang = "", ...rest] = withoutCachePaths(packed).split("\n");
   if (!shebang.startsWith("#!") || !shebang.includes(" deno run ")) {
     throw new Error(`${file} does not start with the shebang of its source`);
   }
   const alone = shebang.replace(" deno run ", ` deno run ${ALONE} `);
+  Deno.mkdirSync(folder, { recursive: true });
   await Deno.writeTextFile(file, inAscii([alone, ...rest].join("\n")));
   await Deno.chmod(file, 0o755);
   return file;
