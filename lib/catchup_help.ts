@@ -13,10 +13,12 @@ export const CATCHUP_HELP =
   --timeout D   a job that runs longer is stopped (45m)
   --grace D     between SIGTERM and SIGKILL (30s)
   --no-probe    start without asking claude first whether it answers
+  --version     the version
 
   Setting up, each with a --help of its own: --wrap and --unwrap put the guard in
   front of jobs, --install and --uninstall do it for the catch-up itself, --doctor
-  looks whether all is well, --explain LABEL says why a job is or is not owed.
+  looks whether all is well, --explain LABEL says why a job is or is not owed, --day
+  shows the day of each job.
 
 A job is owed if it is started through quota_guard, its newest marker is a skip of
 today, and a slot of its StartCalendarInterval has passed today. With nothing owed

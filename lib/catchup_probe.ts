@@ -105,6 +105,14 @@ function probeEnvironment(
   };
 }
 
+/** Why there was no call, as far as the guard's exit code tells. */
+function noCallWords(code: number, set: string | undefined): string {
+  if (code === 0 && set !== undefined) {
+    return "no call was made; CLAUDE_QUOTA_PROBE_ARGS has to make one, as with -p";
+  }
+  return `no call was made, exit ${code}: see what is said above, or ask --doctor`;
+}
+
 /**
  * Sends one cheap request through the guard, in the environment of the job that
  * is owed.
@@ -155,11 +163,11 @@ export async function probeClaude(
         (PROBE_SECONDS + i * KILL_SECONDS) * 1000,
       )
     );
-    await child.status;
+    const { code } = await child.status;
     timers.forEach(clearTimeout);
     stop.removeEventListener("abort", onStop);
     const met = readRun(folder, id)?.calls.at(-1)?.met;
-    return { ok: met === "ok", words: met ?? "no call was made" };
+    return { ok: met === "ok", words: met ?? noCallWords(code, set) };
   } catch (error) {
     return { ok: false, words: reasonOf(error) };
   } finally {

@@ -23,6 +23,7 @@ export const GUARD_HELP =
   quota_guard --classify [--exit N] [--at TIME] [--tz ZONE] [FILE]
       how a call that printed this (standard input without FILE) ended, as JSON
   quota_guard --claude -- ARG...   and any other ARG...   to the real claude
+  quota_guard --version                  the version
 
 Inside a job, claude on PATH, $CLAUDE and $CLAUDE_BIN go through the guard; under
 a login shell write "$CLAUDE" -p. Exit codes: the command's own; 128+n for a signal;

@@ -123,14 +123,19 @@ export async function openCircuit(
   if (until <= now) {
     throw new UsageError(`--until ${command.until} has passed already`);
   }
-  const reason = reasonWord(command.reason ?? "manual");
+  const given = command.reason ?? "manual";
+  const reason = reasonWord(given);
   return await change(guard, ({ circuit }) => {
     const opened = openByHand(circuit, until, reason, now);
+    // A limit that lasts longer keeps its own.
+    const note = opened.reason === reason && reason !== given
+      ? " (one word, for the markers)"
+      : "";
+    const end = formatInstant(opened.open_until, now, zone);
+    const left = formatDuration(opened.open_until - now);
     return {
       circuit: opened,
-      words: `open until ${formatInstant(opened.open_until, now, zone)} (${
-        formatDuration(opened.open_until - now)
-      })`,
+      words: `open until ${end} (${left}), reason ${opened.reason}${note}`,
     };
   });
 }

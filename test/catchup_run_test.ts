@@ -162,6 +162,25 @@ Deno.test("quota_catchup judges and probes two accounts each in its own environm
   assert(JSON.parse(status.stdout).last_catchup >= home.skipTs + 3600);
 });
 
+Deno.test("quota_catchup says what to look at where its probe made no call", async () => {
+  await using home = new CatchupHome();
+  await home.job("com.me.a", "true");
+  const mistaken = await runCatchup(home, [], {
+    env: { CLAUDE_QUOTA_PROBE_ARGS: "--version" },
+  });
+  assertEquals(said(mistaken.stdout), [
+    "probe: no call was made; CLAUDE_QUOTA_PROBE_ARGS has to make one, as with -p; what is owed waits",
+  ]);
+  Deno.removeSync(join(home.bin, "claude"));
+  const gone = await runCatchup(home, []);
+  assertEquals(said(gone.stdout), [
+    "probe: no call was made, exit 127: see what is said above, or ask --doctor; what is owed waits",
+  ]);
+  assertMatch(gone.stderr, /^quota_guard: no claude found/);
+  for (const { code } of [mistaken, gone]) assertEquals(code, 1);
+  assertEquals(home.starts("com.me.a"), 0);
+});
+
 Deno.test("quota_catchup says where the session is gone, and kicks nothing", async () => {
   await using home = new CatchupHome();
   await home.job("com.me.a", "true");

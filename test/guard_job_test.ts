@@ -5,6 +5,7 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import { join } from "@std/path/join";
+import { noonZone } from "./daytime.ts";
 import { textOf } from "./files.ts";
 import {
   books,
@@ -17,7 +18,7 @@ import {
   runJob,
   writeState,
 } from "./guard_steps.ts";
-import { Home, runGuard, until } from "./harness.ts";
+import { Home, runCatchup, runGuard, until } from "./harness.ts";
 
 Deno.test("a job runs with its exit code, and its log and the books say so", async () => {
   await using home = new Home();
@@ -194,6 +195,31 @@ Deno.test("the marker is read though the last output has no newline, in one log 
     );
     assertEquals(newest(textOf(log), "mail"), "RAN");
   }
+});
+
+Deno.test("a skip is owed though its marker hangs on a line that was cut: the books have it", async () => {
+  await using home = new Home();
+  home.env.TZ = noonZone(now());
+  const log = join(home.logs, "log");
+  // As a run leaves it whose guard was killed.
+  Deno.writeTextFileSync(log, "Exceeded USD budget (0.01)");
+  const words = home.words("quota_guard");
+  home.plist("mail", {
+    ProgramArguments: [...words, "--job", "mail", "--", "true"],
+    StandardErrorPath: log,
+    StartCalendarInterval: { Hour: 0 },
+  });
+  openCircuit(home);
+  const line = words.map((word) => `'${word}'`).join(" ");
+  await home.run([
+    "/bin/sh",
+    "-c",
+    `${line} --job mail -- true 2>> '${log}'`,
+  ]);
+  assertMatch(textOf(log), /^Exceeded .*CLAUDE_QUOTA_JOB_SKIPPED job=mail /);
+  assertEquals(newest(textOf(log), "mail"), undefined);
+  const { stdout } = await runCatchup(home, ["--dry-run"]);
+  assertMatch(stdout, /^mail .* skipped \d\d:\d\d \(quota\)/m);
 });
 
 Deno.test("markers in a job's output are none: quoted, indented, another job's", async () => {

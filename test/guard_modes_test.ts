@@ -5,7 +5,7 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import { join } from "@std/path/join";
-import { isOpen, now, runJob } from "./guard_steps.ts";
+import { isOpen, now, openCircuit, runJob } from "./guard_steps.ts";
 import { Home, runGuard } from "./harness.ts";
 
 Deno.test("--status tells of a limit in lines for people and as JSON", async () => {
@@ -60,7 +60,7 @@ Deno.test("--open and --close hold and free the circuit by hand", async () => {
   assertEquals([opened.code, opened.stdout], [0, ""]);
   assertMatch(
     opened.stderr,
-    /^quota_guard: the circuit is open until \d\d:\d\d|open until/,
+    /^quota_guard: the circuit is open until .*\d\d:\d\d \(\S+ min\), reason manual\n$/,
   );
   const { stderr } = await runJob(home, "mail", "true");
   assertMatch(
@@ -79,6 +79,24 @@ Deno.test("--open and --close hold and free the circuit by hand", async () => {
     assertStringIncludes(wrong.stderr, until);
   }
   assert(!isOpen(home));
+});
+
+Deno.test("--open says which word its reason becomes, and whose the circuit's is", async () => {
+  await using home = new Home();
+  const open = async (...args: string[]): Promise<string> =>
+    (await runGuard(home, ["--open", ...args])).stderr
+      .replace(/.*, (?=reason)/, "");
+  assertEquals(
+    await open("--reason", "two words\nts=1"),
+    "reason two_words_ts=1 (one word, for the markers)\n",
+  );
+  assertEquals(await open("--reason", "repair"), "reason repair\n");
+  openCircuit(home);
+  // The limit lasts longer than the hold.
+  assertEquals(
+    await open("--until", "+5m", "--reason", "two words"),
+    "reason quota\n",
+  );
 });
 
 Deno.test("--open and --close say if there is no state to change", async () => {

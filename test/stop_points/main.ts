@@ -218,7 +218,8 @@ print(
   "",
   `An item costs ${ITEM_COST} units, ${ITEMS.length} items ${IDEAL}. A run stops`,
   "when the sum is above its cap. Times are those of this machine and its load;",
-  "counts of lost records are by chance, but for the zeros.",
+  "counts of lost records are by chance, but for the zeros. Under `article`",
+  "stands what the author of the same experiment has published.",
   "",
 );
 await stopPoints();
