@@ -215,8 +215,12 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-// Not from the top level: an error caught below it would have V8 parse the
+// No Deno.exit: a round that finds nothing to do would end before Deno has
+// written the compiled code to its cache, each time anew.
+// And not from the top level: an error caught below it would have V8 parse the
 // whole file once more, for a stack trace that nobody reads.
 if (import.meta.main) {
-  queueMicrotask(async () => Deno.exit(await main(Deno.args)));
+  queueMicrotask(async () => {
+    Deno.exitCode = await main(Deno.args);
+  });
 }

@@ -27,9 +27,12 @@ function newGuard(): Guard {
   const guard: Guard = {
     host,
     signals: new SignalRelay(),
-    self: {
-      interpreter: Deno.execPath(),
-      script: Deno.build.standalone ? null : import.meta.filename ?? null,
+    // A skip needs neither, and both take time.
+    get self() {
+      return {
+        interpreter: Deno.execPath(),
+        script: Deno.build.standalone ? null : import.meta.filename ?? null,
+      };
     },
     policy: policyFrom(host.env),
     folder: null,
@@ -133,8 +136,10 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-// Not from the top level: an error caught below it would have V8 parse the
-// whole file once more, for a stack trace that nobody reads.
+// Deno.exit, since to take V8 apart takes longer than a skip does. Whatever ran
+// a command has had the time to leave its compiled code in Deno's cache.
+// Not from the top level: an error caught below it would have V8 parse the whole
+// file once more, for a stack trace that nobody reads.
 if (import.meta.main) {
   queueMicrotask(async () => Deno.exit(await main(Deno.args)));
 }

@@ -28,7 +28,7 @@ export interface Guard {
   /** Passes signals on to whatever the guard runs. */
   signals: SignalRelay;
   /** How to start this guard again. */
-  self: Self;
+  readonly self: Self;
   /** The lengths of time that users may set. */
   policy: Policy;
   /** Null if there is none to be had: then nothing is refused or recorded. */
