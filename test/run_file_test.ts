@@ -1,6 +1,12 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { join } from "@std/path/join";
-import { addCall, endRun, readRun, startRun } from "../lib/run_file.ts";
+import {
+  addCall,
+  endRun,
+  readRun,
+  renewRun,
+  startRun,
+} from "../lib/run_file.ts";
 import { fakeHost } from "./fake_host.ts";
 import { TempFolder } from "./files.ts";
 import { aCall } from "./samples.ts";
@@ -39,6 +45,25 @@ Deno.test("startRun() knows a run that holds the probe, and tells runs apart", (
   addCall(folder, probing, aCall("ok"));
   assertEquals(readRun(folder, probing), { probe: true, calls: [aCall("ok")] });
   assertEquals(readRun(folder, other), { probe: false, calls: [] });
+});
+
+Deno.test("renewRun() hands the file of a run without calls on, and ends that run", () => {
+  using temp = new TempFolder();
+  const folder = join(temp.path, "state");
+  const host = fakeHost(NOW);
+  const id = startRun(folder, host, false);
+  host.advance(5);
+  const next = renewRun(folder, id, host);
+  assert(next !== null && next.startsWith(`${NOW + 5}-`));
+  addCall(folder, id, aCall("limit"));
+  assertEquals(readRun(folder, id), null);
+  assertEquals(readRun(folder, next), { probe: false, calls: [] });
+  addCall(folder, next, aCall("ok"));
+  assertEquals(renewRun(folder, next, host), null);
+  assertEquals(readRun(folder, next)?.calls, [aCall("ok")]);
+  // Nor is the file of a probe handed on, nor one that is gone.
+  assertEquals(renewRun(folder, startRun(folder, host, true), host), null);
+  assertEquals(renewRun(folder, id, host), null);
 });
 
 Deno.test("startRun() sweeps runs older than 32 days, and only those", () => {
