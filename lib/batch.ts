@@ -6,16 +6,17 @@ import {
   makeFolders,
   readDone,
   readFailed,
+  removeFailed,
   sweepLeftovers,
 } from "./batch_folder.ts";
 import type { Batch } from "./batch_arguments.ts";
-import { itemRunner } from "./batch_item.ts";
 import { clashOf, itemName, parseItems } from "./batch_items.ts";
 import { batchExit, stallRemedy, summaryLine } from "./batch_plan.ts";
 import { orderItems, worstCost } from "./batch_record.ts";
 import { BatchRun } from "./batch_run.ts";
 import { removeClaims } from "./claim.ts";
 import { type Guard, say } from "./guard.ts";
+import { ItemRuns } from "./item_runs.ts";
 import { noProgressLine } from "./progress_gate.ts";
 import { readRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
@@ -108,12 +109,13 @@ async function runItems(
 ): Promise<number> {
   sweepLeftovers(dir);
   const items = [...paths.keys()];
+  using runs = new ItemRuns(guard, guard.host.env(ENV.job) ?? "batch");
   const work = {
     guard,
     command,
     dir,
     options: batch,
-    startRun: itemRunner(guard, guard.host.env(ENV.job) ?? "batch"),
+    runs,
     outerRun: outerRunOf(guard),
   };
   const queue = orderItems(items, readDone(dir), readFailed(dir));
@@ -121,6 +123,13 @@ async function runItems(
   await run.seeToAll();
   removeClaims(dir);
   const done = readDone(dir);
+  const failed = readFailed(dir);
+  for (const item of failed.keys()) {
+    const place = paths.get(item);
+    if (place === undefined || !done.has(item)) continue;
+    removeFailed(place);
+    failed.delete(item);
+  }
   const standing = {
     ...run.standing,
     done: items.filter((item) => done.has(item)).length,
@@ -128,7 +137,7 @@ async function runItems(
   if (standing.stop === "stalled") {
     say(guard, noProgressLine(standing.attempts, stallRemedy(standing)));
   }
-  const records = [...done.values(), ...readFailed(dir).values()];
+  const records = [...done.values(), ...failed.values()];
   console.log(summaryLine(standing, worstCost(records, guard.host.now())));
   return guard.signals.code ?? batchExit(standing);
 }

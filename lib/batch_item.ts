@@ -2,7 +2,6 @@ import {
   type ItemPaths,
   partPath,
   readMarker,
-  removeFailed,
   writeFailed,
 } from "./batch_folder.ts";
 import type { Batch } from "./batch_arguments.ts";
@@ -14,22 +13,13 @@ import {
 } from "./batch_plan.ts";
 import { runInherited } from "./child.ts";
 import { circuitStatus } from "./circuit.ts";
-import { claimItem } from "./claim.ts";
+import { type Claim, claimItem } from "./claim.ts";
 import { commitPart, PartError } from "./commit.ts";
 import { circuitNow, type Guard, say, sayTrouble } from "./guard.ts";
-import { addCall, endRun, readRun, startRun } from "./run_file.ts";
-import { prepareRun, runEnvironment } from "./run_job.ts";
-import { ENV } from "./settings.ts";
+import type { ItemRuns } from "./item_runs.ts";
+import { addCall } from "./run_file.ts";
 import { reasonOf } from "./state.ts";
 import type { CallRecord } from "./tally.ts";
-
-/** A run of the guard's: its calls are counted by its id. */
-export interface GuardRun {
-  /** Null if they are not. */
-  id: string | null;
-  /** What it adds to the environment. */
-  env: Record<string, string>;
-}
 
 /** What the items of a batch share. */
 export interface BatchWork {
@@ -41,35 +31,10 @@ export interface BatchWork {
   dir: string;
   /** What the command line says about each item. */
   options: Pick<Batch, "stdout" | "attempts" | "endsWith">;
-  /** Starts the guard's run of an item. */
-  startRun: (probe: boolean) => GuardRun;
+  /** The guard's runs of the items. */
+  runs: ItemRuns;
   /** Run of the job that the batch is the command of: its calls count there too. */
   outerRun: string | null;
-}
-
-/**
- * Starts the guard's run of an item. Shim and environment are the same for all
- * of a batch; to find them anew takes longer than all else.
- *
- * @param label Name that the calls go by
- */
-export function itemRunner(guard: Guard, label: string): BatchWork["startRun"] {
-  let shared: Record<string, string> | null = null;
-  return (probe) => {
-    try {
-      if (guard.folder !== null && shared !== null) {
-        const id = startRun(guard.folder, guard.host, probe);
-        const own = { [ENV.run]: id, [ENV.probe]: probe ? "1" : "" };
-        return { id, env: { ...shared, ...own } };
-      }
-    } catch {
-      // What follows says what is wrong, and goes without.
-    }
-    const watch = prepareRun(guard, probe);
-    const env = runEnvironment(guard, label, watch, probe);
-    if (watch.shim !== null) shared = env;
-    return { id: watch.id, env };
-  };
 }
 
 /** Passes a call on to the run of the job around the batch: what that job is owed goes by its calls. */
@@ -96,7 +61,7 @@ function removePart(part: string): void {
   try {
     Deno.removeSync(part, { recursive: true });
   } catch {
-    // It was never written, or is the item's file by now.
+    // It was never written, or has become the item's file.
   }
 }
 
@@ -107,23 +72,21 @@ async function attemptItem(
   probe: boolean,
   places: { QUOTA_PART: string; QUOTA_OUT: string },
 ): Promise<{ attempt: Attempt; cost: number | null }> {
-  const { guard } = work;
-  const run = work.startRun(probe);
+  const { guard, runs } = work;
+  const run = runs.start(probe);
   try {
     const end = await runInherited(commandFor(work, item), guard.signals, {
       stdin: "null",
       env: { ...run.env, QUOTA_ITEM: item, ...places },
     });
-    const calls = guard.folder !== null && run.id !== null
-      ? readRun(guard.folder, run.id)?.calls ?? []
-      : [];
+    const calls = runs.calls(run);
     for (const call of calls) noteInOuterRun(work, call);
     const attempt: Attempt = end.started
       ? judgeAttempt(end.code, calls)
       : { kind: "stopped", why: `cannot start: ${end.why}` };
     return { attempt, cost: sumOf(calls.map((call) => call.cost)) };
   } finally {
-    if (guard.folder !== null && run.id !== null) endRun(guard.folder, run.id);
+    runs.end(run);
   }
 }
 
@@ -132,14 +95,14 @@ async function commit(
   work: BatchWork,
   part: string,
   paths: ItemPaths,
-  facts: Parameters<typeof commitPart>[3],
+  claim: Claim,
+  facts: Parameters<typeof commitPart>[4],
 ): Promise<
   Extract<ItemEnd, { kind: "committed" }> | Extract<Attempt, { why: string }>
 > {
   try {
     const { endsWith } = work.options;
-    const marker = await commitPart(part, paths, endsWith, facts);
-    removeFailed(paths);
+    const marker = await commitPart(part, paths, claim, endsWith, facts);
     return { kind: "committed", marker };
   } catch (error) {
     const why = error instanceof PartError
@@ -154,6 +117,7 @@ async function tryItem(
   work: BatchWork,
   item: string,
   paths: ItemPaths,
+  claim: Claim,
   probe: boolean,
 ): Promise<ItemEnd> {
   const { guard, options } = work;
@@ -161,19 +125,21 @@ async function tryItem(
   for (let attempts = 1;; attempts++) {
     const part = partPath(work.dir, paths.name);
     const places = { QUOTA_PART: part, QUOTA_OUT: paths.out };
+    let inPlace = false;
     try {
       const tried = await attemptItem(work, item, probe, places);
       cost = sumOf([cost, tried.cost]);
       // Whatever it made: after a signal nobody knows what it had in mind.
       if (guard.signals.code !== null) return { kind: "interrupted", cost };
       const end = tried.attempt.kind === "whole"
-        ? await commit(work, part, paths, {
+        ? await commit(work, part, paths, claim, {
           name: item,
           ended_at: guard.host.now(),
           attempts,
           cost_usd: cost,
         })
         : tried.attempt;
+      inPlace = end.kind === "committed";
       if (end.kind === "committed") return end;
       if (end.kind === "limit") return { kind: "limit", cost };
       if (end.kind === "crashed" && await isOpen(guard)) {
@@ -183,7 +149,7 @@ async function tryItem(
         return failed(work, item, paths, { why: end.why, attempts, cost });
       }
     } finally {
-      removePart(part);
+      if (!inPlace) removePart(part);
     }
   }
 }
@@ -235,5 +201,5 @@ export async function runItem(
     }`;
     return { kind: "failed", why, attempts: 0, cost: null };
   }
-  return await tryItem(work, item, paths, probe);
+  return await tryItem(work, item, paths, claim, probe);
 }

@@ -154,6 +154,7 @@ export class BatchRun {
   }
 
   #showBar(): void {
+    if (!this.#onTerminal) return;
     const { host } = this.#work.guard;
     const elapsed = host.monotonic() - this.#started;
     const color = host.env("NO_COLOR") === undefined;

@@ -1,13 +1,19 @@
 import { ensureDirSync } from "@std/fs/ensure-dir";
 import { join } from "@std/path/join";
+import { writeAllSync } from "./atomic_file.ts";
 
 /** Folder of the claims, in the folder of the results that they are about. */
 export const CLAIMS = ".claims";
 
-/** The right to work on an item, until it is disposed of or the process dies. */
+/**
+ * The right to work on an item, until it is disposed of or the process dies.
+ * Its file can become the item's done marker: nobody else writes to it, and on
+ * many disks nothing about an item is as dear as a new file.
+ */
 export class Claim implements Disposable {
   readonly #path: string;
   readonly #file: Deno.FsFile;
+  #moved = false;
 
   /**
    * Made by {@linkcode claimItem} alone.
@@ -19,11 +25,35 @@ export class Claim implements Disposable {
     this.#file = file;
   }
 
-  /** Gives the right up and leaves nothing behind. */
+  /** Makes the text all that its file holds, and flushes it to disk. */
+  async write(text: string): Promise<void> {
+    // A dead process, or an attempt of ours, may have left something in it.
+    this.#file.truncateSync();
+    this.#file.seekSync(0, Deno.SeekMode.Start);
+    writeAllSync(this.#file, new TextEncoder().encode(text));
+    await this.#file.sync();
+  }
+
+  /**
+   * Renames its file. The right lasts all the same: who takes the item from now
+   * on finds what it has become.
+   *
+   * @throws {Error} If the file is no longer where it was.
+   */
+  moveTo(path: string): void {
+    // Else it would be another process's file.
+    if (!isAt(this.#file, this.#path)) {
+      throw new Error(`the claim "${this.#path}" was removed`);
+    }
+    Deno.renameSync(this.#path, path);
+    this.#moved = true;
+  }
+
+  /** Gives the right up and leaves nothing behind but what it has become. */
   [Symbol.dispose](): void {
     try {
       // While it is still locked: who opened it before looks again.
-      Deno.removeSync(this.#path);
+      if (!this.#moved) Deno.removeSync(this.#path);
     } catch {
       // The folder is gone.
     }

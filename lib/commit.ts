@@ -1,7 +1,8 @@
 import { dirname } from "@std/path/dirname";
-import { replaceFile, syncFolder } from "./atomic_file.ts";
+import { syncFolder } from "./atomic_file.ts";
 import type { ItemPaths } from "./batch_folder.ts";
 import type { DoneMarker } from "./batch_record.ts";
+import type { Claim } from "./claim.ts";
 
 /** A file as it is on disk. */
 export interface Content {
@@ -38,11 +39,11 @@ export async function contentOf(
 }
 
 /**
- * Reads a part, finds it whole, and flushes it to disk.
+ * Reads a part and finds it whole.
  *
  * @throws {PartError} If it is missing, empty, no file, or ends otherwise.
  */
-async function sealPart(
+async function checkPart(
   part: string,
   endsWith: string | null,
 ): Promise<Content> {
@@ -61,16 +62,22 @@ async function sealPart(
       `its $QUOTA_PART does not end with ${JSON.stringify(endsWith)}`,
     );
   }
-  using file = Deno.openSync(part, { read: true });
-  file.syncSync();
   return await contentOf(bytes);
 }
 
+/** Flushes what a command has written to disk. */
+async function syncFile(path: string): Promise<void> {
+  using file = Deno.openSync(path, { read: true });
+  await file.sync();
+}
+
 /**
- * Makes a part the item's file, then says so by its done marker. Each step is
- * on disk before the next begins: whenever the machine stops, what has a marker
- * is whole, and what has none is done again.
+ * Makes a part the item's file, then says so by its done marker. Whenever the
+ * machine stops, what has a marker is whole, and what has none is done again:
+ * before a name is given, what it stands for is on disk, and the marker gets
+ * its name last.
  *
+ * @param claim Of the item; its file becomes the marker
  * @param endsWith What the part has to end with; null for anything
  * @throws {PartError} If the part is not whole.
  * @throws {Error} If the disk refuses.
@@ -78,13 +85,12 @@ async function sealPart(
 export async function commitPart(
   part: string,
   paths: ItemPaths,
+  claim: Claim,
   endsWith: string | null,
   facts: Pick<DoneMarker, "name" | "ended_at" | "attempts" | "cost_usd">,
 ): Promise<DoneMarker> {
-  const content = await sealPart(part, endsWith);
+  const content = await checkPart(part, endsWith);
   const folder = dirname(paths.out);
-  Deno.renameSync(part, paths.out);
-  syncFolder(folder);
   const marker: DoneMarker = {
     name: facts.name,
     ...content,
@@ -93,9 +99,14 @@ export async function commitPart(
     attempts: facts.attempts,
     cost_usd: facts.cost_usd,
   };
-  replaceFile(paths.done, JSON.stringify(marker) + "\n", {
-    sync: true,
-    mode: 0o666,
-  });
+  // Neither has its name yet: which one is flushed first says nothing, and
+  // together they wait for the disk once.
+  const text = JSON.stringify(marker) + "\n";
+  await Promise.all([syncFile(part), claim.write(text)]);
+  Deno.renameSync(part, paths.out);
+  // Two folders may reach the disk in any order; the marker has to be second.
+  syncFolder(folder);
+  claim.moveTo(paths.done);
+  syncFolder(dirname(paths.done));
   return marker;
 }

@@ -16,6 +16,10 @@ const LONGEST_RUN = 32 * 86_400;
 /** What comes in by the environment names a file: nothing but our own form. */
 export const RUN_ID = /^\d{10}-\d+-[0-9a-f]{8}$/;
 
+function newId(host: Host): string {
+  return `${Math.floor(host.now())}-${Deno.pid}-${randomDigits()}`;
+}
+
 function runPath(folder: string, id: string): string {
   return join(folder, "runs", id);
 }
@@ -45,7 +49,7 @@ export function openRun(
 ): { id: string; file: Deno.FsFile } {
   ensureFolder(folder, host);
   ensureOwnFolder(join(folder, "runs"), host);
-  const id = `${Math.floor(host.now())}-${Deno.pid}-${randomDigits()}`;
+  const id = newId(host);
   const file = Deno.openSync(runPath(folder, id), {
     append: true,
     createNew: true,
@@ -131,6 +135,31 @@ function addLine(folder: string, id: string, line: string): void {
   } catch (error) {
     // It has ended.
     if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}
+
+/**
+ * Ends a run that no call has been seen of, and begins the next one with its
+ * file: on many disks to make a file takes longer than all else about a run.
+ *
+ * @returns The id of the next run; null if there was a call, then it goes on
+ */
+export function renewRun(
+  folder: string,
+  id: string,
+  host: Host,
+): string | null {
+  const path = runPath(folder, id);
+  try {
+    // A call that outlived its command must not count for the next one. (One
+    // that begins between these lines may: better than a new file an item.)
+    if (Deno.lstatSync(path).size > 0) return null;
+    const next = newId(host);
+    Deno.renameSync(path, runPath(folder, next));
+    return next;
+  } catch {
+    // It has ended.
+    return null;
   }
 }
 

@@ -114,6 +114,31 @@ Deno.test("--batch commits each item and says so by its marker", async () => {
   assertEquals(home.tried(), ["alpha", "beta"]);
 });
 
+Deno.test("--batch gives each item a run of its own, and leaves none", async () => {
+  await using home = new BatchHome().items("a", "b", "c", "d");
+  const worker = home.worker(`
+    [ -e "$CLAUDE_QUOTA_DIR/runs/$CLAUDE_QUOTA_RUN" ] || exit 1
+    [ "$QUOTA_ITEM" != b ] || claude -p x
+    printf %s "$CLAUDE_QUOTA_RUN" > "$QUOTA_PART"`);
+  const run = await home.batch(["--attempts", "1"], [worker]);
+  assertEquals(run.code, 0, run.stderr);
+  const ids = home.files().map((name) => textOf(join(home.out, name)));
+  assertEquals(new Set(ids).size, 4);
+  assertEquals(namesIn(join(home.state, "runs")), []);
+});
+
+Deno.test("--batch forgets a failure of what another batch got done meanwhile", async () => {
+  await using home = new BatchHome().items("a", "b");
+  const failed = join(home.out, "failed", "a.json");
+  const worker = home.worker(`
+    mkdir -p '${home.out}/failed'
+    echo '{"name":"a"}' > '${failed}'
+    echo '{"name":"other"}' > '${home.out}/failed/other.json'
+    ${writes}`);
+  assertEquals((await home.batch([], [worker])).code, 0);
+  assertEquals(namesIn(join(home.out, "failed")), ["other.json"]);
+});
+
 Deno.test("--batch takes any item and passes arguments on as they are", async () => {
   const items = [
     "a/b",

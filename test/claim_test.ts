@@ -1,7 +1,8 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { fromFileUrl } from "@std/path/from-file-url";
 import { join } from "@std/path/join";
 import { claimItem, CLAIMS, removeClaims } from "../lib/claim.ts";
+import { textOf } from "./files.ts";
 
 /** A folder for one test. */
 class Folder implements Disposable {
@@ -53,6 +54,41 @@ Deno.test("removeClaims() keeps a folder in use", () => {
   }
   removeClaims(folder.path);
   assertEquals([...Deno.readDirSync(folder.path)], []);
+});
+
+Deno.test("Claim.moveTo() makes its file another, once it says what it should", async () => {
+  using folder = new Folder();
+  const marker = join(folder.path, "marker");
+  const inside = join(folder.path, CLAIMS, "a");
+  Deno.mkdirSync(join(folder.path, CLAIMS));
+  Deno.writeTextFileSync(inside, "what a dead process wrote");
+  const claim = claimItem(folder.path, "a");
+  assert(claim !== null);
+  await claim.write("too long");
+  await claim.write("short");
+  assertEquals(textOf(inside), "short");
+  claim.moveTo(marker);
+  assertEquals(folder.claims(), []);
+  // Who comes now gets the item, finds the marker, and keeps what is its own.
+  using next = claimItem(folder.path, "a");
+  assert(next !== null);
+  claim[Symbol.dispose]();
+  assertEquals([textOf(inside), folder.claims()], ["", ["a"]]);
+  assertEquals(textOf(marker), "short");
+});
+
+Deno.test("Claim.moveTo() takes no file that is another's", async () => {
+  using folder = new Folder();
+  const marker = join(folder.path, "marker");
+  using claim = claimItem(folder.path, "a");
+  assert(claim !== null);
+  await claim.write("mine");
+  Deno.removeSync(join(folder.path, CLAIMS), { recursive: true });
+  assertThrows(() => claim.moveTo(marker), Error, "was removed");
+  using other = claimItem(folder.path, "a");
+  assert(other !== null);
+  assertThrows(() => claim.moveTo(marker), Error, "was removed");
+  assertEquals([...Deno.readDirSync(folder.path)].length, 1);
 });
 
 Deno.test("claimItem() holds between processes that come and go", async () => {

@@ -1,6 +1,7 @@
 /** How long things take, and what many processes at once lose. */
 import { join } from "@std/path/join";
 import { itemPaths, makeFolders, partPath } from "../../lib/batch_folder.ts";
+import { claimItem } from "../../lib/claim.ts";
 import { commitPart } from "../../lib/commit.ts";
 import { until } from "../harness.ts";
 import { bodyOf, Meter, writeInHalves } from "./charges.ts";
@@ -94,7 +95,9 @@ export async function commitCost(
         writeInHalves(part, bodyOf(name), () => {});
         const paths = itemPaths(safe.out, "{}.md", name);
         const facts = { name, ended_at: 0, attempts: 1, cost_usd: null };
-        await commitPart(part, paths, "END\n", facts);
+        using claim = claimItem(safe.out, name);
+        if (claim === null) throw new Error(`${name} is claimed`);
+        await commitPart(part, paths, claim, "END\n", facts);
       }
     });
   }
