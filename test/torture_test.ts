@@ -6,7 +6,7 @@ import { KINDS } from "./torture/sections.ts";
 for (const { title, short } of Object.values(KINDS)) {
   Deno.test(`torture in short: ${title}`, async () => {
     const section = new Section(title);
-    await short(section);
+    await section.guarded(title, () => short(section));
     assertEquals(section.failures, []);
   });
 }
