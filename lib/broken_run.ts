@@ -69,9 +69,15 @@ function brokenRun(
   startedAt: number,
 ): BrokenRun | null {
   const path = join(folder, "runs", id);
-  using file = Deno.openSync(path, { read: true });
-  if (!file.tryLockSync(true)) return null;
-  const text = Deno.readTextFileSync(path);
+  let text: string;
+  try {
+    using file = Deno.openSync(path, { read: true });
+    if (!file.tryLockSync(true)) return null;
+    text = Deno.readTextFileSync(path);
+  } catch {
+    // It has just ended, or is no file: the others count all the same.
+    return null;
+  }
   const [, job, flags = ""] = JOB_LINE.exec(text) ?? [];
   return job === undefined ? null : {
     id,

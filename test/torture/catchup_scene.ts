@@ -8,9 +8,13 @@ import { Broken } from "./report.ts";
 import { jsonOf, lockIsFree, namesBelow, runBounded } from "./run.ts";
 import { type Injection, straceWords, type SystemCall } from "./strace.ts";
 
-const LABELS = ["com.me.a", "com.me.b"];
+/** Skipped, skipped, and refused before its guard was killed. */
+const LABELS = ["com.me.a", "com.me.b", "com.me.broken"];
 
-/** A home with two jobs that are owed. */
+/** End of the name of its file. */
+const BROKEN_RUN = "99999-01234567";
+
+/** A home with three jobs that are owed. */
 export class CatchupScene implements AsyncDisposable {
   readonly home = new CatchupHome();
   readonly log = join(this.home.path, "trace");
@@ -24,6 +28,20 @@ export class CatchupScene implements AsyncDisposable {
         `mkdir '${beside}' || echo >> '${beside} twice'; sleep 0.1; rmdir '${beside}'`,
       );
     }
+    this.#breakOff("com.me.broken");
+  }
+
+  /** Its guard was killed an hour ago, and its log has nothing of that run. */
+  #breakOff(label: string): void {
+    const { home } = this;
+    const runs = join(home.state, "runs");
+    Deno.mkdirSync(runs, { recursive: true });
+    for (const folder of [home.state, runs]) Deno.chmodSync(folder, 0o700);
+    Deno.writeTextFileSync(
+      join(runs, `${home.skipTs}-${BROKEN_RUN}`),
+      `job ${label}\ncall limit - -\n`,
+    );
+    Deno.writeTextFileSync(home.log(label), "");
   }
 
   async run(
@@ -62,7 +80,9 @@ export class CatchupScene implements AsyncDisposable {
     assertEquals(JSON.parse(last.stdout).candidates, []);
     const notes = textOf(join(home.state, "catchup.log")).trimEnd();
     for (const line of notes.split("\n")) if (line !== "") JSON.parse(line);
-    const left = namesBelow(home.state).filter((name) => name.endsWith(".tmp"));
+    const left = namesBelow(home.state).filter((name) =>
+      name.endsWith(".tmp") || name.endsWith(BROKEN_RUN)
+    );
     assertEquals(left, []);
   }
 

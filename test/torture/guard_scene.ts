@@ -1,9 +1,12 @@
 /** A job and its call on their way through the guard, under strace. */
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path/join";
+import { brokenRuns, settleBrokenRuns } from "../../lib/broken_run.ts";
+import { fakeHost } from "../fake_host.ts";
 import { textOf } from "../files.ts";
 import {
   books,
+  circuit,
   isOpen,
   newest,
   now,
@@ -22,11 +25,37 @@ import {
 } from "./run.ts";
 import { type Injection, straceWords, type SystemCall } from "./strace.ts";
 
+/** How a call may end. */
+type Met =
+  | "ok"
+  | "limit"
+  | "opus-limit"
+  | "suspected"
+  | "budget"
+  | "turns"
+  | "throttle"
+  | "overloaded"
+  | "auth"
+  | "failed"
+  | "killed";
+
+/** Outputs of the stand-in that have another name. */
+const OUTPUTS: { [met in Met]?: string } = {
+  // Without its status it would be any failure.
+  suspected: "suspected-json",
+  killed: "raw /dev/null 137",
+};
+
+/** Endings by which claude got something done. */
+const DONE: readonly (Met | undefined)[] = ["ok", "budget", "turns"];
+/** Endings by which a run is owed. */
+const REFUSED: readonly (Met | undefined)[] = ["limit", "opus-limit"];
+
 /** One way through the guard. */
 export interface Way {
   name: string;
   /** What its call meets; without it the job makes none. */
-  claude?: "ok" | "limit" | "suspected" | "budget";
+  claude?: Met;
   priority?: boolean;
   /** When the circuit opens, if it does. */
   open?: "before" | "during";
@@ -71,6 +100,13 @@ export const WAYS: readonly Way[] = [
     traced: "call",
   },
   { name: "call, stopped by its budget", claude: "budget", traced: "call" },
+  { name: "call, stopped by its turns", claude: "turns", traced: "call" },
+  { name: "call, at a model's limit", claude: "opus-limit", traced: "call" },
+  { name: "call, throttled", claude: "throttle", traced: "call" },
+  { name: "call, overloaded", claude: "overloaded", traced: "call" },
+  { name: "call, not logged in", claude: "auth", traced: "call" },
+  { name: "call, failed", claude: "failed", traced: "call" },
+  { name: "call, killed", claude: "killed", traced: "call" },
   {
     name: "call, refused by the circuit",
     claude: "ok",
@@ -107,7 +143,8 @@ export class GuardScene implements AsyncDisposable {
 
   constructor(way: Way) {
     this.way = way;
-    this.home.claude.script(way.claude ?? "ok");
+    const { claude = "ok" } = way;
+    this.home.claude.script(OUTPUTS[claude] ?? claude);
     writeState(this.home, "jobs.json", { jobs: { other: OTHER } });
     if (way.open === "before") openCircuit(this.home);
   }
@@ -219,21 +256,43 @@ export class GuardScene implements AsyncDisposable {
       assertEquals(this.starts, 0, "it ran although the circuit is open");
     }
     const met = home.claude.calls().length > 0;
-    if (way.traced === "job") this.#checkJob(outcome?.kind, met);
+    if (way.traced === "job") await this.#checkJob(run, outcome?.kind, met);
     else this.#checkCall(run, outcome?.kind, met);
     await this.#checkNext(outcome?.kind);
   }
 
-  /** The call's guard was left alone: what it met is known. */
-  #checkJob(outcome: "RAN" | "SKIPPED" | undefined, met: boolean): void {
+  /** The call's guard was left alone: what it met is known, to the catch-up too. */
+  async #checkJob(
+    run: Finished,
+    before: "RAN" | "SKIPPED" | undefined,
+    met: boolean,
+  ): Promise<void> {
+    const { home } = this;
     const { claude, alone } = this.way;
+    const brokenOff = before === undefined && this.starts > 0;
+    const later = fakeHost(now() + 60);
+    const seen = (): boolean =>
+      brokenRuns(home.state, later).some((broken) => broken.job === "mail");
+    if (brokenOff && !seen()) throw new Broken("lost", "broken off, unseen");
+    await settleBrokenRuns(home.state, later);
+    const settled = JSON.stringify(books(home));
+    await settleBrokenRuns(home.state, later);
+    assertEquals(JSON.stringify(books(home)), settled, "settled twice");
+    const outcome = (await outcomeOf(home, "mail", run.stderr))?.kind;
+    if (brokenOff && outcome !== "SKIPPED" && !seen()) {
+      throw new Broken("lost", "broken off, neither owed nor to be seen");
+    }
+    if (claude === "limit" && met && !alone) {
+      assert(isOpen(home), "not opened");
+    }
+    // Alone it dies with its guard: then what it met is known by the circuit only.
+    if (claude === "limit" && met && isOpen(home) && outcome !== "SKIPPED") {
+      throw new Broken("lost", `it met the limit and is ${outcome}`);
+    }
     if (claude === "limit" && outcome === "RAN") {
       throw new Broken("lost", "it met the limit and is recorded as run");
     }
-    if (claude === "limit" && met && !alone) {
-      assert(isOpen(this.home), "not opened");
-    }
-    if (claude === "ok" && outcome === "SKIPPED" && met) {
+    if (DONE.includes(claude) && outcome === "SKIPPED" && met) {
       throw new Broken("doubled", "it was answered and is owed");
     }
     if (claude === undefined && this.starts > 0 && outcome === "SKIPPED") {
@@ -256,8 +315,8 @@ export class GuardScene implements AsyncDisposable {
       1,
     );
     // What others learn of this limit, the job has learned before.
-    const opened = way.claude === "limit" && way.open === undefined &&
-      isOpen(home);
+    const opened = REFUSED.includes(way.claude) && way.open === undefined &&
+      (isOpen(home) || hasScopes(home));
     const refused = run.stderr.includes("CLAUDE_QUOTA_CIRCUIT_OPEN ");
     if ((opened || refused) && outcome !== "SKIPPED") {
       throw new Broken("lost", "refused and not owed");
@@ -265,7 +324,7 @@ export class GuardScene implements AsyncDisposable {
     if (way.open === "during" && met) {
       throw new Broken("doubled", "claude was asked although it is refused");
     }
-    if (way.claude === "ok" && met && outcome === "SKIPPED") {
+    if (DONE.includes(way.claude) && met && outcome === "SKIPPED") {
       throw new Broken("doubled", "it was answered and is owed");
     }
   }
@@ -274,7 +333,7 @@ export class GuardScene implements AsyncDisposable {
   async #checkNext(before: "RAN" | "SKIPPED" | undefined): Promise<void> {
     const { home, way } = this;
     const mail = JSON.stringify(books(home).jobs?.mail);
-    const closed = !isOpen(home);
+    const closed = !isOpen(home) && !hasScopes(home);
     const probesBefore = home.claude.calls().length;
     home.claude.script("ok");
     ageLeftovers(home.state);
@@ -315,6 +374,11 @@ export class GuardScene implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.home[Symbol.asyncDispose]();
   }
+}
+
+/** Is there a limit of one model? */
+function hasScopes(home: Home): boolean {
+  return Object.keys(circuit(home).scopes ?? {}).length > 0;
 }
 
 /** Nothing but markers on stderr. */
