@@ -2,7 +2,7 @@ import { join } from "@std/path/join";
 import { writeAllSync } from "./atomic_file.ts";
 import { recordJob } from "./books.ts";
 import type { Host } from "./host.ts";
-import { endRun, RUN_ID } from "./run_file.ts";
+import { endRun, RUN_ID, runText } from "./run_file.ts";
 import { openInFolder, updateState } from "./state.ts";
 import { parseTally, type Tally, verdict } from "./tally.ts";
 
@@ -73,7 +73,7 @@ function brokenRun(
   try {
     using file = Deno.openSync(path, { read: true });
     if (!file.tryLockSync(true)) return null;
-    text = Deno.readTextFileSync(path);
+    text = runText(folder, id);
   } catch {
     // It has just ended, or is no file: the others count all the same.
     return null;

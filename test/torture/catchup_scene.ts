@@ -18,6 +18,7 @@ const BROKEN_RUN = "99999-01234567";
 export class CatchupScene implements AsyncDisposable {
   readonly home = new CatchupHome();
   readonly log = join(this.home.path, "trace");
+  readonly folders = [this.home.state];
 
   /** Loads the jobs. */
   async prepare(): Promise<void> {
@@ -84,6 +85,14 @@ export class CatchupScene implements AsyncDisposable {
       name.endsWith(".tmp") || name.endsWith(BROKEN_RUN)
     );
     assertEquals(left, []);
+  }
+
+  /** What must hold although a system call has failed. */
+  async checkFault({ code, stdout, stderr }: Finished): Promise<void> {
+    assert(code === 0 || code === 1, `exit ${code}: ${stderr}`);
+    const silent = code === 1 && stdout + stderr === "";
+    assert(!silent, "it failed and does not say why");
+    await this.check();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -129,6 +129,9 @@ export const WAYS: readonly Way[] = [
   },
 ];
 
+/** What the guard says when it does not know what a call has met. */
+const UNSEEN = /not watched|not on its run's tally|met is not known/;
+
 /** The exit code of the job, whatever its call meets. */
 export const JOB_EXIT = 3;
 const OTHER = { outcome: "skipped", ts: 1_700_000_000, reason: "quota" };
@@ -138,6 +141,7 @@ export class GuardScene implements AsyncDisposable {
   readonly home = new Home();
   readonly way: Way;
   readonly log = join(this.home.path, "trace");
+  readonly folders = [this.home.state];
   readonly #starts = join(this.home.path, "starts");
   readonly #ends = join(this.home.path, "ends");
 
@@ -228,8 +232,23 @@ export class GuardScene implements AsyncDisposable {
       /^CLAUDE_QUOTA_JOB_(RAN|SKIPPED) /.test(line)
     );
     assert(marker !== undefined && more.length === 0, run.stderr);
+    this.#checkOwed(marker, warnings);
     if (warnings.length === 0) await this.check(run);
     else await this.#checkNext(undefined);
+  }
+
+  /** Refused, it is owed, or said not to have been watched; answered, it is not owed. */
+  #checkOwed(marker: string, warnings: readonly string[]): void {
+    const { claude } = this.way;
+    if (this.home.claude.calls().length === 0) return;
+    const owed = marker.startsWith("CLAUDE_QUOTA_JOB_SKIPPED ");
+    const unseen = warnings.some((line) => UNSEEN.test(line));
+    if (REFUSED.includes(claude) && !owed && !unseen) {
+      throw new Broken("lost", `it met the limit: ${marker}`);
+    }
+    if (DONE.includes(claude) && owed) {
+      throw new Broken("doubled", `it was answered: ${marker}`);
+    }
   }
 
   /** What must hold however the run ended. */

@@ -46,8 +46,8 @@ export async function killBatches(
   const points = await (async (): Promise<SystemCall[]> => {
     await using scene = new BatchScene();
     await scene.run(null);
-    const { home, dir, log } = scene;
-    const points = stopPoints(parseTrace(textOf(log)), home.state, dir);
+    const { folders, log } = scene;
+    const points = stopPoints(parseTrace(textOf(log)), ...folders);
     await scene.check();
     return points;
   })();

@@ -187,6 +187,78 @@ export async function badDays(section: Section): Promise<void> {
       await checkJob(home, day);
       if (day.before === undefined) await checkSkip(home, day);
     }));
+  if (mounts) await fullDisks(section);
+}
+
+/** What a job meets on a disk that is full, and what its marker says of it. */
+const FULL_DISKS: readonly {
+  name: string;
+  claude: [string, ...string[]];
+  job: string;
+  marker: RegExp;
+}[] = [
+  {
+    name: "full, and the job meets the limit",
+    claude: ["limit"],
+    job: `$FILL; $GUARD -- /bin/sh -c 'claude -p 1; exit 3'`,
+    marker: /^CLAUDE_QUOTA_JOB_SKIPPED .*exit=3/m,
+  },
+  {
+    name: "full, and the job that is a call meets the limit",
+    claude: ["limit"],
+    job: `$FILL; $GUARD -- claude -p 1`,
+    marker: /^CLAUDE_QUOTA_JOB_SKIPPED .*exit=1/m,
+  },
+  {
+    name: "full, and the job is answered before it meets the limit",
+    claude: ["ok", "limit"],
+    job: `$FILL; $GUARD -- /bin/sh -c 'claude -p 1; claude -p 2; exit 3'`,
+    marker: /^CLAUDE_QUOTA_JOB_RAN .*exit=3 end=limit/m,
+  },
+  {
+    name: "filled by the job, which meets the limit",
+    claude: ["limit"],
+    job: `$GUARD -- /bin/sh -c '$FILL; claude -p 1; exit 3'`,
+    marker: /^CLAUDE_QUOTA_JOB_SKIPPED .*exit=3/m,
+  },
+  {
+    name: "filled by the job between an answer and the limit",
+    claude: ["ok", "limit"],
+    job: `$GUARD -- /bin/sh -c 'claude -p 1; $FILL; claude -p 2; exit 3'`,
+    marker: /^CLAUDE_QUOTA_JOB_RAN .*exit=3 end=limit/m,
+  },
+];
+
+/** What is owed is known by the log, and nothing is left once there is room again. */
+async function fullDisks(section: Section): Promise<void> {
+  await inParallel(
+    FULL_DISKS,
+    ({ name, claude, job, marker }) =>
+      section.case(`a disk ${name}`, async () => {
+        await using home = new Home();
+        home.claude.script(...claude);
+        const guard = home.words("quota_guard", { kind: "bundle" })
+          .map((word) => `'${word}'`).join(" ");
+        const fill = 'head -c 1M /dev/zero > "$CLAUDE_QUOTA_DIR/fill"';
+        const lines = [
+          'mkdir "$CLAUDE_QUOTA_DIR"',
+          'mount -t tmpfs -o size=64k,mode=0700 tmpfs "$CLAUDE_QUOTA_DIR"',
+          `${guard} --job warm -- true 2> /dev/null`,
+          job.replace("$FILL", fill)
+            .replace("$GUARD", `${guard} --job mail`),
+          'ls "$CLAUDE_QUOTA_DIR/runs"',
+        ];
+        const run = await runBounded(home, [
+          ...["unshare", "-rm", "/bin/sh", "-c", lines.join("\n")],
+        ]);
+        const finals = run.stderr.match(/^CLAUDE_QUOTA_JOB_.*$/gm) ?? [];
+        assertEquals(finals.length, 1, run.stderr);
+        if (!marker.test(run.stderr)) throw new Broken("lost", run.stderr);
+        assertMatch(run.stderr, /No space left on device.*; see to "/);
+        const left = run.stdout.split("\n").filter((line) => /^\d/.test(line));
+        assertEquals(left, [], "left in runs");
+      }),
+  );
 }
 
 function canMount(): boolean {

@@ -7,7 +7,6 @@ import { intruders } from "./intruders.ts";
 import { killBatches, killCatchups, killGuards } from "./kills.ts";
 import { load } from "./load.ts";
 import { badDays } from "./plain_faults.ts";
-import { spread } from "./pool.ts";
 import type { Section } from "./report.ts";
 import { signals } from "./signals.ts";
 
@@ -51,8 +50,8 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   faults: {
     title: "a system call fails",
     unit: "faults",
-    full: (s) => failCalls(s, spread(WAYS, 8), Infinity),
-    short: (s) => failCalls(s, A_FEW, 6),
+    full: (s) => failCalls(s, WAYS, { calls: Infinity, others: Infinity }),
+    short: (s) => failCalls(s, A_FEW, { calls: 6, others: 2 }),
   },
   days: {
     title: "bad folders, disks and streams",
