@@ -47,8 +47,9 @@ export class CatchupScene implements AsyncDisposable {
 
   async run(
     harm: { call: SystemCall; what: Injection } | null,
+    before: readonly string[] = [],
   ): Promise<Finished> {
-    return await this.#round(straceWords(this.log, harm));
+    return await this.#round([...before, ...straceWords(this.log, harm)]);
   }
 
   async #round(

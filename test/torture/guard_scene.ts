@@ -130,7 +130,8 @@ export const WAYS: readonly Way[] = [
 ];
 
 /** What the guard says when it does not know what a call has met. */
-const UNSEEN = /not watched|not on its run's tally|met is not known/;
+const UNSEEN =
+  /nothing is guarded|not watched|not on its run's tally|met is not known/;
 
 /** The exit code of the job, whatever its call meets. */
 export const JOB_EXIT = 3;
@@ -153,9 +154,14 @@ export class GuardScene implements AsyncDisposable {
     if (way.open === "before") openCircuit(this.home);
   }
 
-  /** Runs the job, with or without harm. */
+  /**
+   * Runs the job, with or without harm.
+   *
+   * @param before Words in front of all
+   */
   async run(
     harm: { call: SystemCall; what: Injection } | null,
+    before: readonly string[] = [],
   ): Promise<Finished> {
     const strace = straceWords(this.log, harm);
     const { traced, alone } = this.way;
@@ -164,7 +170,7 @@ export class GuardScene implements AsyncDisposable {
       : this.#shell("mail", this.#script(traced === "call" ? strace : []));
     return await runBounded(
       this.home,
-      [...(traced === "job" ? strace : []), ...job],
+      [...before, ...(traced === "job" ? strace : []), ...job],
     );
   }
 
@@ -251,6 +257,32 @@ export class GuardScene implements AsyncDisposable {
     }
   }
 
+  /** What must hold although a signal came: one marker for what was started, and it says how that ended. */
+  async checkSignal(run: Finished, code: number): Promise<void> {
+    const { home, way } = this;
+    if (way.traced === "call") return await this.check(run);
+    const ownEnd = this.#skips ? 0 : this.#exit;
+    assert([ownEnd, code].includes(run.code), `exit ${run.code}`);
+    const finals = run.stderr.split("\n").filter((line) =>
+      /^CLAUDE_QUOTA_JOB_(RAN|SKIPPED) /.test(line)
+    );
+    if (finals.length > 1) throw new Broken("doubled", finals.join("|"));
+    if (this.starts > 1) throw new Broken("doubled", "it ran twice");
+    if (this.starts > 0) {
+      const [marker] = finals;
+      if (marker === undefined) throw new Broken("lost", "it has no marker");
+      assert(marker.includes(` exit=${run.code} `), `${run.code}: ${marker}`);
+      this.#checkOwed(marker, ["not watched"]);
+    }
+    assert(lockIsFree(home), "the lock is held");
+    await this.#checkNext(undefined);
+  }
+
+  /** It is not to be started at all. */
+  get #skips(): boolean {
+    return this.way.open === "before" && !this.way.priority;
+  }
+
   /** What must hold however the run ended. */
   async check(run: Finished): Promise<void> {
     const { home, way } = this;
@@ -271,7 +303,7 @@ export class GuardScene implements AsyncDisposable {
     if (outcome?.kind === "RAN" && this.ends !== 1) {
       throw new Broken("lost", "recorded as run although it did not end");
     }
-    if (way.open === "before" && !way.priority) {
+    if (this.#skips) {
       assertEquals(this.starts, 0, "it ran although the circuit is open");
     }
     const met = home.claude.calls().length > 0;

@@ -29,7 +29,8 @@ export async function killGuards(
   }
 }
 
-async function guardPoints(way: Way): Promise<SystemCall[]> {
+/** Where a guard on this way may be killed; all is well there without. */
+export async function guardPoints(way: Way): Promise<SystemCall[]> {
   await using scene = new GuardScene(way);
   const run = await scene.run(null);
   const points = stopPoints(parseTrace(textOf(scene.log)), scene.home.state);
@@ -68,18 +69,8 @@ export async function killCatchups(
   most: number,
 ): Promise<void> {
   if (!canTrace()) return section.skip("kills of the catch-up: no strace");
-  const points = await (async (): Promise<SystemCall[]> => {
-    await using scene = new CatchupScene();
-    await scene.prepare();
-    await scene.run(null);
-    const { home, log } = scene;
-    const points = stopPoints(parseTrace(textOf(log)), home.state);
-    await scene.check();
-    // Kills around each launchctl are tests of their own, and do not take as long.
-    return points.filter(({ name }) => !/fork|clone/.test(name));
-  })();
   await inParallel(
-    chosen(points, most),
+    chosen(await catchupPoints(), most),
     (call) =>
       section.case(`catch-up, killed before ${call.line}`, async () => {
         await using scene = new CatchupScene();
@@ -88,4 +79,16 @@ export async function killCatchups(
         await scene.check();
       }),
   );
+}
+
+/** Where a catch-up may be killed. */
+export async function catchupPoints(): Promise<SystemCall[]> {
+  await using scene = new CatchupScene();
+  await scene.prepare();
+  await scene.run(null);
+  const { folders, log } = scene;
+  const points = stopPoints(parseTrace(textOf(log)), ...folders);
+  await scene.check();
+  // Kills around each launchctl are tests of their own, and do not take as long.
+  return points.filter(({ name }) => !/fork|clone/.test(name));
 }

@@ -68,8 +68,24 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   signals: {
     title: "signals",
     unit: "signals",
-    full: (s) => signals(s, { names: Infinity, instants: 12 }),
-    short: (s) => signals(s, { names: 1, instants: 2 }),
+    full: (s) =>
+      signals(s, {
+        names: Infinity,
+        instants: 12,
+        ways: Infinity,
+        calls: Infinity,
+        stops: 8,
+        rounds: 24,
+      }),
+    short: (s) =>
+      signals(s, {
+        names: 1,
+        instants: 2,
+        ways: 1,
+        calls: 3,
+        stops: 1,
+        rounds: 0,
+      }),
   },
   input: {
     title: "hostile input",
