@@ -41,16 +41,21 @@ export async function runJob(guard: Guard, job: Job): Promise<number> {
   const circuit = await circuitNow(guard);
   const now = guard.host.now();
   if (!circuitStatus(circuit, now).is_open) {
-    return await startJob(guard, job, false);
+    guard.signals.listen();
+    return await startJob(guard, job, prepareRun(guard, false), false);
   }
   const refusal = refusalOf(circuit, now);
   if (job.priority) guard.signals.listen();
   const claimed = job.priority ? await claimPriorityProbe(guard) : false;
   if (claimed === true && guard.signals.code === null) {
-    guard.host.say(
-      priorityProbeMarker(job.label, refusal, guard.host.now()),
-    );
-    return await startJob(guard, job, true);
+    const run = prepareRun(guard, true);
+    // Unwatched it could tell nothing, and would be owed even if it was answered.
+    if (run.id !== null) {
+      guard.host.say(
+        priorityProbeMarker(job.label, refusal, guard.host.now()),
+      );
+      return await startJob(guard, job, run, true);
+    }
   }
   const ts = Math.floor(guard.host.now());
   guard.host.say(skippedMarker(job.label, refusal, ts));
@@ -94,16 +99,19 @@ export interface Watch {
   shim: string | null;
 }
 
-/** Starts the run's file and shim; without them the job runs all the same. */
+/** Starts the run's file and shim; without them the job runs all the same, unless for a probe. */
 export function prepareRun(guard: Guard, probe: boolean): Watch {
   const { folder } = guard;
   if (folder === null) return { id: null, shim: null };
   try {
-    const id = startRun(folder, guard.host, probe);
-    return { id, shim: ensureShim(guard.self, folder, guard.host) };
+    const shim = ensureShim(guard.self, folder, guard.host);
+    return { id: startRun(folder, guard.host, probe), shim };
   } catch (error) {
     const why = folderTrouble(folder, error);
-    sayTrouble(guard, `the job runs, but its calls are not watched: ${why}`);
+    const what = probe
+      ? "the calls of a probe cannot be watched"
+      : "the job runs, but its calls are not watched";
+    sayTrouble(guard, `${what}: ${why}`);
     return { id: null, shim: null };
   }
 }
@@ -158,11 +166,10 @@ export function runEnvironment(
 async function startJob(
   guard: Guard,
   job: Job,
+  run: Watch,
   probe: boolean,
 ): Promise<number> {
   const { host, folder, signals } = guard;
-  signals.listen();
-  const run = prepareRun(guard, probe);
   using _held = hold(guard, job, run);
   const started = host.monotonic();
   const env = runEnvironment(guard, job.label, run, probe);

@@ -75,7 +75,8 @@ export class BatchScene implements AsyncDisposable {
 
   /** What must hold although a system call has failed. */
   async checkFault({ code, stderr }: Finished): Promise<void> {
-    assert([0, 1, 70].includes(code), `exit ${code}: ${stderr}`);
+    // A folder that cannot be made is one that should not have been named.
+    assert([0, 1, 2, 70].includes(code), `exit ${code}: ${stderr}`);
     assert(code === 0 || stderr !== "", "it failed and does not say why");
     await this.check();
   }

@@ -252,7 +252,9 @@ export class GuardScene implements AsyncDisposable {
     if (REFUSED.includes(claude) && !owed && !unseen) {
       throw new Broken("lost", `it met the limit: ${marker}`);
     }
-    if (DONE.includes(claude) && owed) {
+    // A probe that failed without a call that was seen counts as refused.
+    const blind = this.way.priority && unseen;
+    if (DONE.includes(claude) && owed && !blind) {
       throw new Broken("doubled", `it was answered: ${marker}`);
     }
   }
@@ -271,8 +273,15 @@ export class GuardScene implements AsyncDisposable {
     if (this.starts > 0) {
       const [marker] = finals;
       if (marker === undefined) throw new Broken("lost", "it has no marker");
-      assert(marker.includes(` exit=${run.code} `), `${run.code}: ${marker}`);
-      this.#checkOwed(marker, ["not watched"]);
+      // Once the job has ended a signal is for the guard alone.
+      const ends = [run.code, ownEnd].map((exit) => ` exit=${exit} `);
+      assert(
+        ends.some((end) => marker.includes(end)),
+        `${run.code}: ${marker}`,
+      );
+      if (DONE.includes(way.claude) && marker.includes("_SKIPPED ")) {
+        throw new Broken("doubled", `it was answered: ${marker}`);
+      }
     }
     assert(lockIsFree(home), "the lock is held");
     await this.#checkNext(undefined);
@@ -437,10 +446,10 @@ export function assertQuiet(run: Finished): void {
   assertEquals(warningsOf(run), []);
 }
 
-/** What the guard says besides its markers, and not as a matter of course. */
+/** What the guard says besides its markers and claude's errors, and not as a matter of course. */
 export function warningsOf({ stderr }: Finished): string[] {
   return stderr.split("\n").filter((line) =>
-    line !== "" && !line.startsWith("CLAUDE_QUOTA_") &&
+    line !== "" && !/^(CLAUDE_QUOTA_|Error: )/.test(line) &&
     !line.includes("budget stop:")
   );
 }

@@ -16,11 +16,10 @@ const ON_THE_WAY = [
   "call, answered",
 ];
 
-/** Lets what has been stopped go on, again and again. */
+/** Lets what has been stopped go on, again and again until its end. */
 const GO_ON = [
-  "/bin/sh",
-  "-c",
-  '(for i in 1 2 3 4 5 6 7 8 9; do sleep 0.3; kill -CONT 0; done) < /dev/null > /dev/null 2>&1 & exec "$@"',
+  ...["/bin/sh", "-c"],
+  'while sleep 0.3 && kill -0 $$; do kill -CONT 0; done < /dev/null > /dev/null 2>&1 & exec "$@"',
   "sh",
 ];
 
