@@ -76,7 +76,7 @@ interface Scene extends AsyncDisposable {
 export async function failCalls(
   section: Section,
   ways: readonly Way[],
-  most: { calls: number; others: number },
+  most: { calls: number; batch: number; rounds: number },
 ): Promise<void> {
   if (!canTrace()) return section.skip("faults at every call: no strace");
   for (const way of ways) {
@@ -91,13 +91,13 @@ export async function failCalls(
     section,
     "batch",
     () => Promise.resolve(new BatchScene()),
-    most.others,
+    most.batch,
   );
   await failEach(section, "catch-up", async () => {
     const scene = new CatchupScene();
     await scene.prepare();
     return scene;
-  }, most.others);
+  }, most.rounds);
 }
 
 async function failEach(

@@ -60,6 +60,26 @@ async function modes(section: Section): Promise<void> {
         checkShim(home);
       }),
   );
+  await inParallel(
+    ["000", "077"],
+    (umask) =>
+      section.case(`umask ${umask} of the catch-up`, async () => {
+        await using home = new CatchupHome();
+        await home.job("com.me.a", "true");
+        await runBounded(home, [
+          ...["/bin/sh", "-c", `umask ${umask}; exec "$@"`, "sh"],
+          ...home.words("quota_catchup", bundle),
+        ]);
+        const names = namesBelow(home.state);
+        for (const name of ["catchup.log", "catchup.lock", "jobs.json"]) {
+          assert(names.includes(name), names.join(" "));
+        }
+        for (const name of names) {
+          assertEquals(modeOf(join(home.state, name)), 0o600, name);
+        }
+        assertEquals(modeOf(home.state), 0o700);
+      }),
+  );
 }
 
 function modeOf(path: string): number {
@@ -314,8 +334,16 @@ async function secrets(section: Section): Promise<void> {
     for (const { stdout, stderr } of outputs) {
       assert(!(stdout + stderr).includes(secret), stdout + stderr);
     }
-    for (const name of namesBelow(home.state)) {
-      assert(!textOf(join(home.state, name)).includes(secret), name);
+    // The stand-in for launchctl prints it, as launchctl does.
+    const print = await home.launchctl(
+      "print",
+      `gui/${Deno.uid()}/com.me.a`,
+    );
+    assert(print.includes(secret));
+    for (const folder of [home.state, home.logs]) {
+      for (const name of namesBelow(folder)) {
+        assert(!textOf(join(folder, name)).includes(secret), name);
+      }
     }
   });
 }

@@ -5,6 +5,7 @@ import { textOf } from "../files.ts";
 import { circuit, newest, openCircuit } from "../guard_steps.ts";
 import { type Finished, Home, type RunOptions } from "../harness.ts";
 import { JOB_EXIT, warningsOf } from "./guard_scene.ts";
+import { links } from "./links.ts";
 import { inParallel } from "./pool.ts";
 import { Broken, type Section } from "./report.ts";
 import { lines, runBounded } from "./run.ts";
@@ -95,6 +96,11 @@ const BAD_DAYS: readonly BadDay[] = [
     before: 'mkdir -m 777 "$S"',
     says: OPENED,
   },
+  ...["runs", "bin"].map((name): BadDay => ({
+    name: `${name} is open to others`,
+    before: `mkdir -m 700 "$S"; mkdir -m 777 "$S/${name}"`,
+    says: OPENED,
+  })),
   {
     name: "no HOME",
     env: { HOME: null, CLAUDE_QUOTA_DIR: null },
@@ -188,6 +194,7 @@ export async function badDays(section: Section): Promise<void> {
       if (day.before === undefined) await checkSkip(home, day);
     }));
   if (mounts) await fullDisks(section);
+  await links(section);
 }
 
 /** What a job meets on a disk that is full, and what its marker says of it. */
@@ -319,6 +326,12 @@ async function checkJob(home: Home, day: BadDay): Promise<void> {
   }
   assertEquals(said.length, day.says === null ? 0 : 1, said.join("\n"));
   if (day.says !== null) assertMatch(said[0] ?? "", day.says);
+  if (day.says === OPENED) {
+    for (const folder of ["", "runs", "bin"]) {
+      const { mode } = Deno.statSync(join(home.state, folder));
+      assertEquals((mode ?? 0) & 0o777, 0o700, folder);
+    }
+  }
   const outside = join(home.path, "outside", "x");
   if (textOf(outside) !== "") assertEquals(textOf(outside), '{"mine":1}\n');
 }

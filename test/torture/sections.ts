@@ -50,8 +50,9 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   faults: {
     title: "a system call fails",
     unit: "faults",
-    full: (s) => failCalls(s, WAYS, { calls: Infinity, others: Infinity }),
-    short: (s) => failCalls(s, A_FEW, { calls: 6, others: 2 }),
+    full: (s) =>
+      failCalls(s, WAYS, { calls: Infinity, batch: Infinity, rounds: 80 }),
+    short: (s) => failCalls(s, A_FEW, { calls: 6, batch: 2, rounds: 1 }),
   },
   days: {
     title: "bad folders, disks and streams",
