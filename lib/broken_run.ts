@@ -126,6 +126,8 @@ export async function settleBrokenRuns(
           }),
       books,
     ),
+    // Their files go, and no log has them.
+    sync: true,
     result: null,
   }));
   if (!settled.done) return;

@@ -70,6 +70,12 @@ export class Section {
     }
   }
 
+  /** A case that came to nothing this time is none. */
+  miss(what: string): void {
+    console.error(`not met: ${what}`);
+    this.cases--;
+  }
+
   /** Says loudly what cannot be tried here. */
   skip(what: string): void {
     console.error(`NOT TRIED: ${what}`);
