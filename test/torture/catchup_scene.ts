@@ -11,8 +11,8 @@ import { type Injection, straceWords, type SystemCall } from "./strace.ts";
 /** Skipped, skipped, and refused before its guard was killed. */
 const LABELS = ["com.me.a", "com.me.b", "com.me.broken"];
 
-/** End of the name of its file. */
-const BROKEN_RUN = "99999-01234567";
+/** End of the name of the file of the broken run. */
+export const BROKEN_RUN = "99999-01234567";
 
 /** A home with three jobs that are owed. */
 export class CatchupScene implements AsyncDisposable {

@@ -1,7 +1,8 @@
 /** Killed at every stop point: the guard of a job, that of a call, the catch-up, the batch. */
+import { assert } from "@std/assert";
 import { textOf } from "../files.ts";
 import { BatchScene } from "./batch_scene.ts";
-import { CatchupScene } from "./catchup_scene.ts";
+import { BROKEN_RUN, CatchupScene } from "./catchup_scene.ts";
 import { GuardScene, type Way } from "./guard_scene.ts";
 import { chosen, inParallel } from "./pool.ts";
 import type { Section } from "./report.ts";
@@ -89,6 +90,15 @@ export async function catchupPoints(): Promise<SystemCall[]> {
   const { folders, log } = scene;
   const points = stopPoints(parseTrace(textOf(log)), ...folders);
   await scene.check();
+  // Against a power cut, too: nothing else has what the file of a broken run had.
+  const flushed = points.findIndex(({ name }) => name === "fsync");
+  const removed = points.findIndex(({ name, line }) =>
+    name.startsWith("unlink") && line.includes(BROKEN_RUN)
+  );
+  assert(
+    flushed >= 0 && flushed < removed,
+    "not flushed before it was removed",
+  );
   // Kills around each launchctl are tests of their own, and do not take as long.
   return points.filter(({ name }) => !/fork|clone/.test(name));
 }

@@ -11,7 +11,7 @@ import { InstalledHome } from "../setup_home.ts";
 import { warningsOf } from "./guard_scene.ts";
 import { inParallel } from "./pool.ts";
 import type { Section } from "./report.ts";
-import { runBounded } from "./run.ts";
+import { killHome, runBounded } from "./run.ts";
 import { canTrace } from "./strace.ts";
 
 const bundle = { kind: "bundle" } as const;
@@ -161,6 +161,8 @@ async function ofTheCatchup(section: Section): Promise<void> {
           ...wordsWith(home, "quota_catchup", flags),
           ...["--all", "--timeout", "1", "--grace", "1"],
         ]);
+        // What is not looked for is left.
+        killHome(home);
         const said = run.stdout + run.stderr;
         assertMatch(said, says);
         const started = ["com.me.a", "com.me.b"]

@@ -7,7 +7,7 @@ import { markers, openCircuit, runJob } from "../guard_steps.ts";
 import { type Finished, Home, until } from "../harness.ts";
 import { inParallel, spread } from "./pool.ts";
 import { Broken, type Section } from "./report.ts";
-import { lines } from "./run.ts";
+import { killHome, lines } from "./run.ts";
 import { signalsAtCalls } from "./signals_at_calls.ts";
 
 /** Those that are passed on, by number. */
@@ -321,19 +321,6 @@ async function children(section: Section): Promise<void> {
     ]).end();
     assertEquals(final(run).length, 1, run.stderr);
   });
-}
-
-/** Ends what a case has left on purpose. */
-function killHome(home: Home): void {
-  for (const { name } of Deno.readDirSync("/proc")) {
-    if (!/^\d+$/.test(name)) continue;
-    if (!textOf(`/proc/${name}/environ`).includes(home.path)) continue;
-    try {
-      Deno.kill(Number(name), "SIGKILL");
-    } catch {
-      // It has ended by itself.
-    }
-  }
 }
 
 const STOPPED = "while it is stopped";

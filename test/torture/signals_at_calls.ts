@@ -16,10 +16,13 @@ const ON_THE_WAY = [
   "call, answered",
 ];
 
-/** Lets what has been stopped go on, again and again until its end. */
+/**
+ * Lets what has been stopped go on, again and again until its end. No child of
+ * the tracer, which would wait for it.
+ */
 const GO_ON = [
   ...["/bin/sh", "-c"],
-  'while sleep 0.3 && kill -0 $$; do kill -CONT 0; done < /dev/null > /dev/null 2>&1 & exec "$@"',
+  '(while sleep 0.3 && kill -0 $$; do kill -CONT 0; done < /dev/null > /dev/null 2>&1 &); exec "$@"',
   "sh",
 ];
 
