@@ -2,7 +2,7 @@ import { join } from "@std/path/join";
 import { writeAllSync } from "./atomic_file.ts";
 import { recordJob } from "./books.ts";
 import type { Host } from "./host.ts";
-import { endRun, RUN_ID } from "./run_file.ts";
+import { endRun, RUN_ID, runText } from "./run_file.ts";
 import { updateState } from "./state.ts";
 import { parseTally, type Tally, verdict } from "./tally.ts";
 
@@ -66,9 +66,15 @@ function brokenRun(
   startedAt: number,
 ): BrokenRun | null {
   const path = join(folder, "runs", id);
-  using file = Deno.openSync(path, { read: true });
-  if (!file.tryLockSync(true)) return null;
-  const text = Deno.readTextFileSync(path);
+  let text: string;
+  try {
+    using file = Deno.openSync(path, { read: true });
+    if (!file.tryLockSync(true)) return null;
+    text = runText(folder, id);
+  } catch {
+    // It has just ended, or is no file: the others count all the same.
+    return null;
+  }
   const [, job, flags = ""] = JOB_LINE.exec(text) ?? [];
   return job === undefined ? null : {
     id,
@@ -117,6 +123,8 @@ export async function settleBrokenRuns(
           }),
       books,
     ),
+    // Their files go, and no log has them.
+    sync: true,
     result: null,
   }));
   if (!settled.done) return;

@@ -55,16 +55,28 @@ export function openRun(
     createNew: true,
     mode: 0o600,
   });
-  if (probe) writeAllSync(file, new TextEncoder().encode(PROBE_LINE));
+  try {
+    if (probe) writeAllSync(file, new TextEncoder().encode(PROBE_LINE));
+  } catch (error) {
+    file.close();
+    endRun(folder, id);
+    throw error;
+  }
   return { id, file };
 }
 
-/** Sweeps the files of runs that ended long ago without removing theirs. */
+/**
+ * Sweeps the files of runs that ended long ago without removing theirs, and the
+ * lines that were names of files of runs that have ended.
+ */
 export function sweepRuns(folder: string, host: Host): void {
   const runs = join(folder, "runs");
   const oldest = Math.floor(host.now()) - LONGEST_RUN;
-  for (const name of namesIn(runs)) {
-    if (RUN_ID.test(name) && Number(name.slice(0, 10)) < oldest) {
+  const names = namesIn(runs);
+  for (const name of names) {
+    const [id = ""] = name.split(" ", 1);
+    if (!RUN_ID.test(id)) continue;
+    if (Number(id.slice(0, 10)) < oldest || !names.includes(id)) {
       sweep(join(runs, name));
     }
   }
@@ -105,12 +117,29 @@ export function runLength(folder: string, id: string): number {
 export function readRun(folder: string, id: string, from = 0): Tally | null {
   if (!RUN_ID.test(id)) return null;
   try {
-    return parseTally(
-      Deno.readTextFileSync(runPath(folder, id)).slice(from),
-    );
+    return parseTally(runText(folder, id, from));
   } catch {
     return null;
   }
+}
+
+/**
+ * All lines of a run: those of its file from that place on, then those that had
+ * no room in it.
+ *
+ * @throws {Error} If its file cannot be read.
+ */
+export function runText(folder: string, id: string, from = 0): string {
+  const text = Deno.readTextFileSync(runPath(folder, id)).slice(from);
+  const beside = namesBeside(folder, id).map((name) => name.slice(id.length));
+  // A line in the file may be cut.
+  return [text, ...beside.map((line) => `${line.trim()}\n`)].join("\n");
+}
+
+/** The lines of a run that are names of files. */
+function namesBeside(folder: string, id: string): string[] {
+  return namesIn(join(folder, "runs"))
+    .filter((name) => name.startsWith(`${id} `)).sort();
 }
 
 /** Adds a call to its run. Does nothing once the run has ended. */
@@ -123,18 +152,22 @@ export function beginCall(folder: string, id: string): void {
   addLine(folder, id, BEGUN_LINE);
 }
 
-/** One append, no lock. */
+/**
+ * One append, no lock. A full disk that had room for the run's file, which was
+ * empty, has room for another: then the line is the name of one.
+ */
 function addLine(folder: string, id: string, line: string): void {
   if (!RUN_ID.test(id)) return;
+  const path = runPath(folder, id);
   try {
-    using file = openInFolder(runPath(folder, id), {
-      append: true,
-      create: false,
-    });
-    writeAllSync(file, new TextEncoder().encode(line));
+    using file = openInFolder(path, { append: true, create: false });
+    // A line of its own, also behind one that was cut.
+    writeAllSync(file, new TextEncoder().encode(`\n${line}`));
   } catch (error) {
     // It has ended.
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    if (error instanceof Deno.errors.NotFound) return;
+    openInFolder(`${path} ${line.trim()}`, { append: true, create: true })
+      .close();
   }
 }
 

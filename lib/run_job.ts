@@ -46,16 +46,21 @@ export async function runJob(guard: Guard, job: Job): Promise<number> {
   const circuit = await circuitNow(guard);
   const now = guard.host.now();
   if (!circuitStatus(circuit, now).is_open) {
-    return await startJob(guard, job, false);
+    guard.signals.listen();
+    return await startJob(guard, job, prepareRun(guard, false, job), false);
   }
   const refusal = refusalOf(circuit, now);
   if (job.priority) guard.signals.listen();
   const claimed = job.priority ? await claimPriorityProbe(guard) : false;
   if (claimed === true && guard.signals.code === null) {
-    guard.host.say(
-      priorityProbeMarker(job.label, refusal, guard.host.now()),
-    );
-    return await startJob(guard, job, true);
+    const run = prepareRun(guard, true, job);
+    // Unwatched it could tell nothing, and would be owed even if it was answered.
+    if (run.id !== null) {
+      guard.host.say(
+        priorityProbeMarker(job.label, refusal, guard.host.now()),
+      );
+      return await startJob(guard, job, run, true);
+    }
   }
   const ts = Math.floor(guard.host.now());
   guard.host.say(skippedMarker(job.label, refusal, ts));
@@ -104,7 +109,8 @@ export interface Watch {
 const NO_WATCH: Watch = { id: null, shim: null, held: null };
 
 /**
- * Starts the run's file and shim; without them the job runs all the same.
+ * Starts the run's file and shim; without them the job runs all the same,
+ * unless for a probe.
  *
  * @param job Holds the run: if its guard is killed, the catch-up knows what it
  *   met
@@ -116,16 +122,18 @@ export function prepareRun(
 ): Watch {
   const { folder } = guard;
   if (folder === null) return NO_WATCH;
-  let held: Deno.FsFile | null = null;
   try {
+    const shim = ensureShim(guard.self, folder, guard.host);
     const { id, file } = openRun(folder, guard.host, probe);
     if (job === null) file.close();
-    else hold(guard, folder, held = file, job);
-    return { id, shim: ensureShim(guard.self, folder, guard.host), held };
+    else hold(guard, folder, file, job);
+    return { id, shim, held: job === null ? null : file };
   } catch (error) {
     const why = folderTrouble(folder, error);
-    sayTrouble(guard, `the job runs, but its calls are not watched: ${why}`);
-    held?.close();
+    const what = probe
+      ? "the calls of a probe cannot be watched"
+      : "the job runs, but its calls are not watched";
+    sayTrouble(guard, `${what}: ${why}`);
     return NO_WATCH;
   }
 }
@@ -185,11 +193,10 @@ export function runEnvironment(
 async function startJob(
   guard: Guard,
   job: Job,
+  run: Watch,
   probe: boolean,
 ): Promise<number> {
   const { host, folder, signals } = guard;
-  signals.listen();
-  const run = prepareRun(guard, probe, job);
   using _held = run.held;
   const started = host.monotonic();
   const env = runEnvironment(guard, job.label, run, probe);

@@ -1,4 +1,5 @@
 import { assertEquals } from "@std/assert";
+import { join } from "@std/path/join";
 import { brokenRuns, holdRun, settleBrokenRuns } from "../lib/broken_run.ts";
 import { addCall, openRun, readRun } from "../lib/run_file.ts";
 import { readBooks } from "../lib/state.ts";
@@ -76,4 +77,15 @@ Deno.test("settleBrokenRuns() leaves a newer outcome on the books", async () => 
   const jobs = (await readBooks(temp.path, later)).jobs;
   assertEquals(jobs.get("mail")?.ts, NOW);
   assertEquals(brokenRuns(temp.path, later), []);
+});
+
+Deno.test("brokenRuns() sees a run beside others that cannot be read", () => {
+  using temp = new TempFolder();
+  run(temp.path, JOB, "limit").held.close();
+  // So many that one of them comes first.
+  for (let n = 10; n < 60; n++) {
+    Deno.mkdirSync(join(temp.path, "runs", `${NOW}-1-000000${n}`));
+  }
+  const [broken, ...more] = brokenRuns(temp.path, fakeHost(NOW + 60));
+  assertEquals([broken?.job, more], ["mail", []]);
 });

@@ -1,4 +1,9 @@
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertStringIncludes,
+} from "@std/assert";
 import { join } from "@std/path/join";
 import { textOf } from "./files.ts";
 import {
@@ -274,4 +279,18 @@ Deno.test("a hold by hand stands until its time or --close, whatever a probe say
     newest((await runJob(home, "mail", "true")).stderr, "mail"),
     "RAN",
   );
+});
+
+Deno.test("a job whose calls cannot be watched is no probe", async () => {
+  await using home = new Home();
+  openCircuit(home);
+  Deno.writeTextFileSync(join(home.state, "runs"), "");
+  const { code, stderr } = await runJob(home, "mail", "claude -p hi; exit 1", {
+    flags: ["--priority"],
+  });
+  assertEquals(code, 0);
+  assertEquals(newest(stderr, "mail"), "SKIPPED quota");
+  assertMatch(stderr, /the calls of a probe cannot be watched: .*; see to "/);
+  assertEquals(home.claude.calls(), []);
+  assertEquals(outcome(home, "mail")[0], "skipped");
 });

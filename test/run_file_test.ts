@@ -123,3 +123,50 @@ Deno.test("startRun() goes through no link", () => {
   );
   assertEquals([...Deno.readDirSync(outside)], []);
 });
+
+Deno.test("addCall() keeps a line that the run's file does not take", () => {
+  using temp = new TempFolder();
+  const host = fakeHost(NOW);
+  const id = startRun(temp.path, host, true);
+  const runs = join(temp.path, "runs");
+  addCall(temp.path, id, aCall("turns"));
+  // Nothing is written through a link.
+  Deno.renameSync(join(runs, id), join(temp.path, "aside"));
+  Deno.symlinkSync(join(temp.path, "aside"), join(runs, id));
+  for (const met of ["limit", "ok", "limit"] as const) {
+    addCall(temp.path, id, aCall(met, { owedFrom: NOW }));
+  }
+  const { probe, calls } = readRun(temp.path, id) ?? {};
+  assertEquals([probe, calls?.map(({ met }) => met)], [
+    true,
+    ["turns", "limit", "ok"],
+  ]);
+  assertEquals(calls?.at(1)?.owedFrom, NOW);
+  sweepRuns(temp.path, host);
+  assertEquals(readRun(temp.path, id)?.calls.length, 3);
+  endRun(temp.path, id);
+  assertEquals(readRun(temp.path, id), null);
+  sweepRuns(temp.path, host);
+  assertEquals([...Deno.readDirSync(runs)], []);
+});
+
+Deno.test("addCall() begins a line of its own behind one that was cut", () => {
+  using temp = new TempFolder();
+  const id = startRun(temp.path, fakeHost(NOW), false);
+  const path = join(temp.path, "runs", id);
+  Deno.writeTextFileSync(path, "call lim", { append: true });
+  addCall(temp.path, id, aCall("ok"));
+  assertEquals(readRun(temp.path, id)?.calls, [aCall("ok")]);
+});
+
+Deno.test("sweepRuns() removes what an old run left beside its file", () => {
+  using temp = new TempFolder();
+  const host = fakeHost(NOW);
+  const id = startRun(temp.path, host, false);
+  Deno.writeTextFileSync(join(temp.path, "runs", `${id} call ok - -`), "");
+  host.advance(33 * 86_400);
+  const young = startRun(temp.path, host, false);
+  sweepRuns(temp.path, host);
+  const names = [...Deno.readDirSync(join(temp.path, "runs"))];
+  assertEquals(names.map(({ name }) => name), [young]);
+});

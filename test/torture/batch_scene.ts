@@ -14,6 +14,7 @@ export class BatchScene implements AsyncDisposable {
   readonly home = new Home();
   readonly log = join(this.home.path, "trace");
   readonly dir = join(this.home.path, "results");
+  readonly folders = [this.home.state, this.dir];
   readonly #list = join(this.home.path, "list");
   readonly #starts = join(this.home.path, "starts");
 
@@ -70,6 +71,14 @@ export class BatchScene implements AsyncDisposable {
     }
     const names = namesBelow(this.dir);
     assertEquals(names.length, 2 * ITEMS.length, names.join(" "));
+  }
+
+  /** What must hold although a system call has failed. */
+  async checkFault({ code, stderr }: Finished): Promise<void> {
+    // A folder that cannot be made is one that should not have been named.
+    assert([0, 1, 2, 70].includes(code), `exit ${code}: ${stderr}`);
+    assert(code === 0 || stderr !== "", "it failed and does not say why");
+    await this.check();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

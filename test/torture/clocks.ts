@@ -1,9 +1,9 @@
 /** Clocks that jump, days of 23 and 25 hours, zones that change, machines that sleep. */
 import { assert, assertEquals } from "@std/assert";
-
+import { join } from "@std/path/join";
 import { circuitStatus, claimProbe, openByHand } from "../../lib/circuit.ts";
 import { refusedMarker } from "../../lib/marker.ts";
-import { readCircuit } from "../../lib/state.ts";
+import { LOCK_WAIT, readCircuit, updateState } from "../../lib/state.ts";
 import { Stage } from "../catchup_stage.ts";
 import { Chance } from "./fuzz.ts";
 import { spread } from "./pool.ts";
@@ -39,6 +39,8 @@ export async function clocks(
   await daysOfChange(section, most.days);
   await jumps(section);
   await sleeps(section);
+  await asleepAtTheLock(section);
+  await journeys(section);
 }
 
 /** The starts by the catch-up for each skip: never two. */
@@ -246,6 +248,73 @@ async function sleeps(section: Section): Promise<void> {
       const { starts } = stage.launchd;
       assertEquals(starts.filter((label) => label === "long").length, 1);
       assert(starts.filter((label) => label === "next").length <= 1);
+    });
+  }
+}
+
+/** Asleep while others hold the lock: that is no time of waiting. */
+async function asleepAtTheLock(section: Section): Promise<void> {
+  for (const freed of [true, false]) {
+    const end = freed ? "freed" : "held on";
+    await section.case(`asleep while the lock is ${end}`, async () => {
+      using stage = new Stage();
+      await stage.openCircuit(7200);
+      const before = await readCircuit(stage.state, stage.host);
+      using lock = Deno.openSync(join(stage.state, "state.json.lock"), {
+        write: true,
+      });
+      lock.lockSync(true);
+      const begun = stage.host.monotonic();
+      let naps = 0;
+      stage.host.onSleep = () => {
+        if (naps++ < 5) stage.host.suspend(3600);
+        else if (freed && naps === 10) lock.unlockSync();
+      };
+      const { host } = stage;
+      const done = await updateState(stage.state, host, ({ circuit }) => ({
+        circuit: openByHand(circuit, host.now() + 60, "drill", host.now()),
+        result: null,
+      }));
+      assertEquals(done.done, freed);
+      const waited = host.monotonic() - begun;
+      assert(freed ? waited < LOCK_WAIT : waited < LOCK_WAIT + 1, `${waited}`);
+      if (!freed) {
+        assertEquals(await readCircuit(stage.state, host), before);
+      }
+    });
+  }
+}
+
+/** The zone changes between a skip and the rounds of the next hours. */
+async function journeys(section: Section): Promise<void> {
+  for (const from of ZONES) {
+    await section.case(`from ${from} to all other zones`, async () => {
+      for (const to of ZONES) {
+        using stage = new Stage("2026-11-30T12:00:00Z", from);
+        const local = (time: string): Temporal.ZonedDateTime =>
+          Temporal.Instant.from(time).toZonedDateTimeISO(to);
+        const there = local("2026-11-30T12:20:00Z");
+        // A slot each hour, ten minutes before there: passed, and none is near.
+        const hours = Array.from({ length: 24 }, (_, Hour) => ({
+          Hour,
+          Minute: (there.minute + 50) % 60,
+        }));
+        stage.job("one", { log: [], keys: { StartCalendarInterval: hours } });
+        log(stage, "one", stage.skip("one", stage.before(60)));
+        stage.host.timeZone = () => to;
+        stage.host.set("2026-11-30T12:20:00Z");
+        const sameDay = local("2026-11-30T11:59:00Z").toPlainDate()
+          .equals(there.toPlainDate());
+        for (let round = 0; round < 3; round++) {
+          await stage.run();
+          stage.host.advance(60);
+        }
+        const { length } = stage.launchd.starts;
+        if (length > 1) throw new Broken("doubled", `${to}: ${length} starts`);
+        if (sameDay && length < 1) {
+          throw new Broken("lost", `${to}: ${stage.told.join("; ")}`);
+        }
+      }
     });
   }
 }

@@ -1,9 +1,12 @@
 /** A job and its call on their way through the guard, under strace. */
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path/join";
+import { brokenRuns, settleBrokenRuns } from "../../lib/broken_run.ts";
+import { fakeHost } from "../fake_host.ts";
 import { textOf } from "../files.ts";
 import {
   books,
+  circuit,
   isOpen,
   newest,
   now,
@@ -22,11 +25,37 @@ import {
 } from "./run.ts";
 import { type Injection, straceWords, type SystemCall } from "./strace.ts";
 
+/** How a call may end. */
+type Met =
+  | "ok"
+  | "limit"
+  | "opus-limit"
+  | "suspected"
+  | "budget"
+  | "turns"
+  | "throttle"
+  | "overloaded"
+  | "auth"
+  | "failed"
+  | "killed";
+
+/** Outputs of the stand-in that have another name. */
+const OUTPUTS: { [met in Met]?: string } = {
+  // Without its status it would be any failure.
+  suspected: "suspected-json",
+  killed: "raw /dev/null 137",
+};
+
+/** Endings by which claude got something done. */
+const DONE: readonly (Met | undefined)[] = ["ok", "budget", "turns"];
+/** Endings by which a run is owed. */
+const REFUSED: readonly (Met | undefined)[] = ["limit", "opus-limit"];
+
 /** One way through the guard. */
 export interface Way {
   name: string;
   /** What its call meets; without it the job makes none. */
-  claude?: "ok" | "limit" | "suspected" | "budget";
+  claude?: Met;
   priority?: boolean;
   /** When the circuit opens, if it does. */
   open?: "before" | "during";
@@ -71,6 +100,13 @@ export const WAYS: readonly Way[] = [
     traced: "call",
   },
   { name: "call, stopped by its budget", claude: "budget", traced: "call" },
+  { name: "call, stopped by its turns", claude: "turns", traced: "call" },
+  { name: "call, at a model's limit", claude: "opus-limit", traced: "call" },
+  { name: "call, throttled", claude: "throttle", traced: "call" },
+  { name: "call, overloaded", claude: "overloaded", traced: "call" },
+  { name: "call, not logged in", claude: "auth", traced: "call" },
+  { name: "call, failed", claude: "failed", traced: "call" },
+  { name: "call, killed", claude: "killed", traced: "call" },
   {
     name: "call, refused by the circuit",
     claude: "ok",
@@ -93,6 +129,10 @@ export const WAYS: readonly Way[] = [
   },
 ];
 
+/** What the guard says when it does not know what a call has met. */
+const UNSEEN =
+  /nothing is guarded|not watched|not on its run's tally|met is not known/;
+
 /** The exit code of the job, whatever its call meets. */
 export const JOB_EXIT = 3;
 const OTHER = { outcome: "skipped", ts: 1_700_000_000, reason: "quota" };
@@ -102,19 +142,26 @@ export class GuardScene implements AsyncDisposable {
   readonly home = new Home();
   readonly way: Way;
   readonly log = join(this.home.path, "trace");
+  readonly folders = [this.home.state];
   readonly #starts = join(this.home.path, "starts");
   readonly #ends = join(this.home.path, "ends");
 
   constructor(way: Way) {
     this.way = way;
-    this.home.claude.script(way.claude ?? "ok");
+    const { claude = "ok" } = way;
+    this.home.claude.script(OUTPUTS[claude] ?? claude);
     writeState(this.home, "jobs.json", { jobs: { other: OTHER } });
     if (way.open === "before") openCircuit(this.home);
   }
 
-  /** Runs the job, with or without harm. */
+  /**
+   * Runs the job, with or without harm.
+   *
+   * @param before Words in front of all
+   */
   async run(
     harm: { call: SystemCall; what: Injection } | null,
+    before: readonly string[] = [],
   ): Promise<Finished> {
     const strace = straceWords(this.log, harm);
     const { traced, alone } = this.way;
@@ -123,7 +170,7 @@ export class GuardScene implements AsyncDisposable {
       : this.#shell("mail", this.#script(traced === "call" ? strace : []));
     return await runBounded(
       this.home,
-      [...(traced === "job" ? strace : []), ...job],
+      [...before, ...(traced === "job" ? strace : []), ...job],
     );
   }
 
@@ -191,8 +238,58 @@ export class GuardScene implements AsyncDisposable {
       /^CLAUDE_QUOTA_JOB_(RAN|SKIPPED) /.test(line)
     );
     assert(marker !== undefined && more.length === 0, run.stderr);
+    this.#checkOwed(marker, warnings);
     if (warnings.length === 0) await this.check(run);
     else await this.#checkNext(undefined);
+  }
+
+  /** Refused, it is owed, or said not to have been watched; answered, it is not owed. */
+  #checkOwed(marker: string, warnings: readonly string[]): void {
+    const { claude } = this.way;
+    if (this.home.claude.calls().length === 0) return;
+    const owed = marker.startsWith("CLAUDE_QUOTA_JOB_SKIPPED ");
+    const unseen = warnings.some((line) => UNSEEN.test(line));
+    if (REFUSED.includes(claude) && !owed && !unseen) {
+      throw new Broken("lost", `it met the limit: ${marker}`);
+    }
+    // A probe that failed without a call that was seen counts as refused.
+    const blind = this.way.priority && unseen;
+    if (DONE.includes(claude) && owed && !blind) {
+      throw new Broken("doubled", `it was answered: ${marker}`);
+    }
+  }
+
+  /** What must hold although a signal came: one marker for what was started, and it says how that ended. */
+  async checkSignal(run: Finished, code: number): Promise<void> {
+    const { home, way } = this;
+    if (way.traced === "call") return await this.check(run);
+    const ownEnd = this.#skips ? 0 : this.#exit;
+    assert([ownEnd, code].includes(run.code), `exit ${run.code}`);
+    const finals = run.stderr.split("\n").filter((line) =>
+      /^CLAUDE_QUOTA_JOB_(RAN|SKIPPED) /.test(line)
+    );
+    if (finals.length > 1) throw new Broken("doubled", finals.join("|"));
+    if (this.starts > 1) throw new Broken("doubled", "it ran twice");
+    if (this.starts > 0) {
+      const [marker] = finals;
+      if (marker === undefined) throw new Broken("lost", "it has no marker");
+      // Once the job has ended a signal is for the guard alone.
+      const ends = [run.code, ownEnd].map((exit) => ` exit=${exit} `);
+      assert(
+        ends.some((end) => marker.includes(end)),
+        `${run.code}: ${marker}`,
+      );
+      if (DONE.includes(way.claude) && marker.includes("_SKIPPED ")) {
+        throw new Broken("doubled", `it was answered: ${marker}`);
+      }
+    }
+    assert(lockIsFree(home), "the lock is held");
+    await this.#checkNext(undefined);
+  }
+
+  /** It is not to be started at all. */
+  get #skips(): boolean {
+    return this.way.open === "before" && !this.way.priority;
   }
 
   /** What must hold however the run ended. */
@@ -215,25 +312,47 @@ export class GuardScene implements AsyncDisposable {
     if (outcome?.kind === "RAN" && this.ends !== 1) {
       throw new Broken("lost", "recorded as run although it did not end");
     }
-    if (way.open === "before" && !way.priority) {
+    if (this.#skips) {
       assertEquals(this.starts, 0, "it ran although the circuit is open");
     }
     const met = home.claude.calls().length > 0;
-    if (way.traced === "job") this.#checkJob(outcome?.kind, met);
+    if (way.traced === "job") await this.#checkJob(run, outcome?.kind, met);
     else this.#checkCall(run, outcome?.kind, met);
     await this.#checkNext(outcome?.kind);
   }
 
-  /** The call's guard was left alone: what it met is known. */
-  #checkJob(outcome: "RAN" | "SKIPPED" | undefined, met: boolean): void {
+  /** The call's guard was left alone: what it met is known, to the catch-up too. */
+  async #checkJob(
+    run: Finished,
+    before: "RAN" | "SKIPPED" | undefined,
+    met: boolean,
+  ): Promise<void> {
+    const { home } = this;
     const { claude, alone } = this.way;
+    const brokenOff = before === undefined && this.starts > 0;
+    const later = fakeHost(now() + 60);
+    const seen = (): boolean =>
+      brokenRuns(home.state, later).some((broken) => broken.job === "mail");
+    if (brokenOff && !seen()) throw new Broken("lost", "broken off, unseen");
+    await settleBrokenRuns(home.state, later);
+    const settled = JSON.stringify(books(home));
+    await settleBrokenRuns(home.state, later);
+    assertEquals(JSON.stringify(books(home)), settled, "settled twice");
+    const outcome = (await outcomeOf(home, "mail", run.stderr))?.kind;
+    if (brokenOff && outcome !== "SKIPPED" && !seen()) {
+      throw new Broken("lost", "broken off, neither owed nor to be seen");
+    }
+    if (claude === "limit" && met && !alone) {
+      assert(isOpen(home), "not opened");
+    }
+    // Alone it dies with its guard: then what it met is known by the circuit only.
+    if (claude === "limit" && met && isOpen(home) && outcome !== "SKIPPED") {
+      throw new Broken("lost", `it met the limit and is ${outcome}`);
+    }
     if (claude === "limit" && outcome === "RAN") {
       throw new Broken("lost", "it met the limit and is recorded as run");
     }
-    if (claude === "limit" && met && !alone) {
-      assert(isOpen(this.home), "not opened");
-    }
-    if (claude === "ok" && outcome === "SKIPPED" && met) {
+    if (DONE.includes(claude) && outcome === "SKIPPED" && met) {
       throw new Broken("doubled", "it was answered and is owed");
     }
     if (claude === undefined && this.starts > 0 && outcome === "SKIPPED") {
@@ -256,8 +375,8 @@ export class GuardScene implements AsyncDisposable {
       1,
     );
     // What others learn of this limit, the job has learned before.
-    const opened = way.claude === "limit" && way.open === undefined &&
-      isOpen(home);
+    const opened = REFUSED.includes(way.claude) && way.open === undefined &&
+      (isOpen(home) || hasScopes(home));
     const refused = run.stderr.includes("CLAUDE_QUOTA_CIRCUIT_OPEN ");
     if ((opened || refused) && outcome !== "SKIPPED") {
       throw new Broken("lost", "refused and not owed");
@@ -265,7 +384,7 @@ export class GuardScene implements AsyncDisposable {
     if (way.open === "during" && met) {
       throw new Broken("doubled", "claude was asked although it is refused");
     }
-    if (way.claude === "ok" && met && outcome === "SKIPPED") {
+    if (DONE.includes(way.claude) && met && outcome === "SKIPPED") {
       throw new Broken("doubled", "it was answered and is owed");
     }
   }
@@ -274,7 +393,7 @@ export class GuardScene implements AsyncDisposable {
   async #checkNext(before: "RAN" | "SKIPPED" | undefined): Promise<void> {
     const { home, way } = this;
     const mail = JSON.stringify(books(home).jobs?.mail);
-    const closed = !isOpen(home);
+    const closed = !isOpen(home) && !hasScopes(home);
     const probesBefore = home.claude.calls().length;
     home.claude.script("ok");
     ageLeftovers(home.state);
@@ -317,15 +436,20 @@ export class GuardScene implements AsyncDisposable {
   }
 }
 
+/** Is there a limit of one model? */
+function hasScopes(home: Home): boolean {
+  return Object.keys(circuit(home).scopes ?? {}).length > 0;
+}
+
 /** Nothing but markers on stderr. */
 export function assertQuiet(run: Finished): void {
   assertEquals(warningsOf(run), []);
 }
 
-/** What the guard says besides its markers, and not as a matter of course. */
+/** What the guard says besides its markers and claude's errors, and not as a matter of course. */
 export function warningsOf({ stderr }: Finished): string[] {
   return stderr.split("\n").filter((line) =>
-    line !== "" && !line.startsWith("CLAUDE_QUOTA_") &&
+    line !== "" && !/^(CLAUDE_QUOTA_|Error: )/.test(line) &&
     !line.includes("budget stop:")
   );
 }

@@ -5,12 +5,11 @@ import { CatchupHome } from "../catchup_home.ts";
 import { textOf } from "../files.ts";
 import { newest, now, openCircuit, writeState } from "../guard_steps.ts";
 import { type Finished, Home } from "../harness.ts";
-import { root } from "../script.ts";
 import { warningsOf } from "./guard_scene.ts";
+import { permissions } from "./permissions.ts";
 import { inParallel } from "./pool.ts";
 import { Broken, type Section } from "./report.ts";
 import { namesBelow, runBounded } from "./run.ts";
-import { canTrace } from "./strace.ts";
 
 const bundle = { kind: "bundle" } as const;
 /** What a forger would have in the log. */
@@ -28,7 +27,6 @@ export async function intruders(section: Section): Promise<void> {
   await shells(section);
   await secrets(section);
   await permissions(section);
-  await network(section);
 }
 
 function guard(home: Home, ...args: string[]): Promise<Finished> {
@@ -60,6 +58,26 @@ async function modes(section: Section): Promise<void> {
           assertEquals(modeOf(join(home.state, folder)), 0o700, folder);
         }
         checkShim(home);
+      }),
+  );
+  await inParallel(
+    ["000", "077"],
+    (umask) =>
+      section.case(`umask ${umask} of the catch-up`, async () => {
+        await using home = new CatchupHome();
+        await home.job("com.me.a", "true");
+        await runBounded(home, [
+          ...["/bin/sh", "-c", `umask ${umask}; exec "$@"`, "sh"],
+          ...home.words("quota_catchup", bundle),
+        ]);
+        const names = namesBelow(home.state);
+        for (const name of ["catchup.log", "catchup.lock", "jobs.json"]) {
+          assert(names.includes(name), names.join(" "));
+        }
+        for (const name of names) {
+          assertEquals(modeOf(join(home.state, name)), 0o600, name);
+        }
+        assertEquals(modeOf(home.state), 0o700);
       }),
   );
 }
@@ -316,89 +334,16 @@ async function secrets(section: Section): Promise<void> {
     for (const { stdout, stderr } of outputs) {
       assert(!(stdout + stderr).includes(secret), stdout + stderr);
     }
-    for (const name of namesBelow(home.state)) {
-      assert(!textOf(join(home.state, name)).includes(secret), name);
+    // The stand-in for launchctl prints it, as launchctl does.
+    const print = await home.launchctl(
+      "print",
+      `gui/${Deno.uid()}/com.me.a`,
+    );
+    assert(print.includes(secret));
+    for (const folder of [home.state, home.logs]) {
+      for (const name of namesBelow(folder)) {
+        assert(!textOf(join(folder, name)).includes(secret), name);
+      }
     }
-  });
-}
-
-/** Each of the guard's permissions taken away, and what that must lead to. */
-async function permissions(section: Section): Promise<void> {
-  const granted = [
-    "--allow-read",
-    "--allow-write=STATE",
-    "--allow-run",
-    "--allow-env",
-  ];
-  const effects: Record<string, { ran: boolean; says: RegExp | null }> = {
-    "nothing": { ran: true, says: null },
-    "--allow-read": { ran: true, says: /requires read|Requires read/ },
-    "--allow-write=STATE": { ran: true, says: /Requires write access/ },
-    "--allow-run": { ran: false, says: /Requires run access/ },
-    "--allow-env": { ran: true, says: /nothing is guarded: Cannot tell/ },
-  };
-  await inParallel(
-    Object.entries(effects),
-    ([taken, { ran, says }]) =>
-      section.case(`${taken} taken from the guard`, async () => {
-        await using home = new Home();
-        const flags = granted.filter((flag) => flag !== taken)
-          .map((flag) => flag.replace("STATE", home.state));
-        const words = home.words("quota_guard", bundle)
-          .filter((word) => !word.startsWith("--allow-"));
-        words.splice(2, 0, ...flags);
-        const run = await runBounded(home, [
-          ...words,
-          ...["--job", "mail", "--", "/bin/sh", "-c", "claude -p hi; exit 3"],
-        ]);
-        if (ran) {
-          assertEquals([run.code, run.stdout], [3, "hello\n"], run.stderr);
-        } else assertEquals([run.code, run.stdout], [126, ""], run.stderr);
-        assertEquals(newest(run.stderr, "mail"), "RAN");
-        const said = warningsOf(run);
-        assertEquals(said.length, says === null ? 0 : 1, said.join("\n"));
-        if (says !== null) {
-          assertMatch(said[0] ?? "", says);
-        }
-      }),
-  );
-  await section.case("permissions as they are granted", () => {
-    const allowed = /^--allow-(?:read|write|run|env|sys=uid)$/;
-    const texts = ["quota_guard.ts", "quota_catchup.ts", "README.md"]
-      .map((name) => textOf(join(root, name)));
-    for (const text of texts) {
-      const flags = text.match(/--allow-[a-z]+(?:=uid)?/g) ?? [];
-      assert(!/ -A\b(?! test)/.test(text.split("\n", 1)[0] ?? ""));
-      assert(flags.length > 0);
-      for (const flag of flags) assertMatch(flag, allowed);
-    }
-  });
-}
-
-/** No way leads to the network. */
-async function network(section: Section): Promise<void> {
-  if (!canTrace()) return section.skip("network: no strace");
-  await section.case("no socket to the network", async () => {
-    await using home = new CatchupHome();
-    await home.job("com.me.a", "true");
-    // Deno itself asks for a newer one now and then, unless told not to.
-    home.env.DENO_NO_UPDATE_CHECK = "1";
-    const trace = join(home.path, "sockets");
-    const strace = ["strace", "-f", "-qq", "-e", "trace=socket", "-o", trace];
-    const runs = [
-      [
-        ...home.words("quota_guard", bundle),
-        ...["--job", "a", "--", "/bin/sh", "-c", "claude -p hi"],
-      ],
-      [...home.words("quota_guard", bundle), "--status"],
-      home.words("quota_catchup", bundle),
-    ];
-    for (const words of runs) {
-      await runBounded(home, [...strace, ...words]);
-      const sockets = textOf(trace).split("\n")
-        .filter((line) => line.includes("AF_INET"));
-      assertEquals(sockets, []);
-    }
-    assertEquals(home.starts("com.me.a"), 1);
   });
 }

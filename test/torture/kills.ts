@@ -1,7 +1,8 @@
 /** Killed at every stop point: the guard of a job, that of a call, the catch-up, the batch. */
+import { assert } from "@std/assert";
 import { textOf } from "../files.ts";
 import { BatchScene } from "./batch_scene.ts";
-import { CatchupScene } from "./catchup_scene.ts";
+import { BROKEN_RUN, CatchupScene } from "./catchup_scene.ts";
 import { GuardScene, type Way } from "./guard_scene.ts";
 import { chosen, inParallel } from "./pool.ts";
 import type { Section } from "./report.ts";
@@ -29,7 +30,8 @@ export async function killGuards(
   }
 }
 
-async function guardPoints(way: Way): Promise<SystemCall[]> {
+/** Where a guard on this way may be killed; all is well there without. */
+export async function guardPoints(way: Way): Promise<SystemCall[]> {
   await using scene = new GuardScene(way);
   const run = await scene.run(null);
   const points = stopPoints(parseTrace(textOf(scene.log)), scene.home.state);
@@ -46,8 +48,8 @@ export async function killBatches(
   const points = await (async (): Promise<SystemCall[]> => {
     await using scene = new BatchScene();
     await scene.run(null);
-    const { home, dir, log } = scene;
-    const points = stopPoints(parseTrace(textOf(log)), home.state, dir);
+    const { folders, log } = scene;
+    const points = stopPoints(parseTrace(textOf(log)), ...folders);
     await scene.check();
     return points;
   })();
@@ -68,18 +70,8 @@ export async function killCatchups(
   most: number,
 ): Promise<void> {
   if (!canTrace()) return section.skip("kills of the catch-up: no strace");
-  const points = await (async (): Promise<SystemCall[]> => {
-    await using scene = new CatchupScene();
-    await scene.prepare();
-    await scene.run(null);
-    const { home, log } = scene;
-    const points = stopPoints(parseTrace(textOf(log)), home.state);
-    await scene.check();
-    // Kills around each launchctl are tests of their own, and do not take as long.
-    return points.filter(({ name }) => !/fork|clone/.test(name));
-  })();
   await inParallel(
-    chosen(points, most),
+    chosen(await catchupPoints(), most),
     (call) =>
       section.case(`catch-up, killed before ${call.line}`, async () => {
         await using scene = new CatchupScene();
@@ -88,4 +80,25 @@ export async function killCatchups(
         await scene.check();
       }),
   );
+}
+
+/** Where a catch-up may be killed. */
+export async function catchupPoints(): Promise<SystemCall[]> {
+  await using scene = new CatchupScene();
+  await scene.prepare();
+  await scene.run(null);
+  const { folders, log } = scene;
+  const points = stopPoints(parseTrace(textOf(log)), ...folders);
+  await scene.check();
+  // Against a power cut, too: nothing else has what the file of a broken run had.
+  const flushed = points.findIndex(({ name }) => name === "fsync");
+  const removed = points.findIndex(({ name, line }) =>
+    name.startsWith("unlink") && line.includes(BROKEN_RUN)
+  );
+  assert(
+    flushed >= 0 && flushed < removed,
+    "not flushed before it was removed",
+  );
+  // Kills around each launchctl are tests of their own, and do not take as long.
+  return points.filter(({ name }) => !/fork|clone/.test(name));
 }

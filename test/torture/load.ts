@@ -63,6 +63,10 @@ export async function load(section: Section, many: Amounts): Promise<void> {
   await closedAtOnce(section, many.guards);
   await openAtOnce(section, many.guards);
   await limitAtOnce(section, many.guards);
+  section.more.push(
+    `${many.updates.toLocaleString("en")} updates`,
+    `${many.agents.toLocaleString("en")} plists`,
+  );
   await sequence(section, many.updates);
   await agents(section, many.agents);
 }
@@ -154,7 +158,7 @@ async function closedAtOnce(section: Section, count: number): Promise<void> {
       },
     };
   });
-  await section.case("all are on the books", () => {
+  await section.guarded("all are on the books", () => {
     off.check(home, labelsOf(count).filter((_, i) => i % 4 !== 3));
     for (const [label, job] of Object.entries(books(home).jobs ?? {})) {
       const n = Number(label.slice(4)) % 4;
@@ -192,7 +196,7 @@ async function openAtOnce(section: Section, count: number): Promise<void> {
       off.look(`job-${i}`, run);
     },
   }));
-  await section.case("one probe for all", () => {
+  await section.guarded("one probe for all", () => {
     if (probes > 1) throw new Broken("doubled", `${probes} probes`);
     assertEquals([probes, home.claude.calls().length], [1, 1]);
     off.check(home, labelsOf(count));
@@ -215,7 +219,7 @@ async function limitAtOnce(section: Section, count: number): Promise<void> {
       off.look(`job-${i}`, run);
     },
   }));
-  await section.case("all are owed", () => {
+  await section.guarded("all are owed", () => {
     off.check(home, labelsOf(count));
     assert(isOpen(home));
     assertEquals(circuit(home).reason, "quota");
@@ -224,7 +228,7 @@ async function limitAtOnce(section: Section, count: number): Promise<void> {
 
 /** One after another in this process: files, descriptors and memory stay as they are. */
 async function sequence(section: Section, updates: number): Promise<void> {
-  await section.case(`${updates} updates one after another`, async () => {
+  await section.guarded(`${updates} updates one after another`, async () => {
     await using home = new Home();
     const host = denoHost();
     const update = async (n: number): Promise<void> => {
@@ -287,7 +291,7 @@ function usage(home: Home): {
 
 /** A round over very many plists, on a clock that is moved. */
 async function agents(section: Section, count: number): Promise<void> {
-  await section.case(`a round over ${count} agents`, async () => {
+  await section.guarded(`a round over ${count} agents`, async () => {
     using stage = new Stage();
     const owed: string[] = [];
     for (let i = 0; i < count; i++) {

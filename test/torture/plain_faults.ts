@@ -5,6 +5,7 @@ import { textOf } from "../files.ts";
 import { circuit, newest, openCircuit } from "../guard_steps.ts";
 import { type Finished, Home, type RunOptions } from "../harness.ts";
 import { JOB_EXIT, warningsOf } from "./guard_scene.ts";
+import { links } from "./links.ts";
 import { inParallel } from "./pool.ts";
 import { Broken, type Section } from "./report.ts";
 import { lines, runBounded } from "./run.ts";
@@ -95,6 +96,11 @@ const BAD_DAYS: readonly BadDay[] = [
     before: 'mkdir -m 777 "$S"',
     says: OPENED,
   },
+  ...["runs", "bin"].map((name): BadDay => ({
+    name: `${name} is open to others`,
+    before: `mkdir -m 700 "$S"; mkdir -m 777 "$S/${name}"`,
+    says: OPENED,
+  })),
   {
     name: "no HOME",
     env: { HOME: null, CLAUDE_QUOTA_DIR: null },
@@ -187,6 +193,79 @@ export async function badDays(section: Section): Promise<void> {
       await checkJob(home, day);
       if (day.before === undefined) await checkSkip(home, day);
     }));
+  if (mounts) await fullDisks(section);
+  await links(section);
+}
+
+/** What a job meets on a disk that is full, and what its marker says of it. */
+const FULL_DISKS: readonly {
+  name: string;
+  claude: [string, ...string[]];
+  job: string;
+  marker: RegExp;
+}[] = [
+  {
+    name: "full, and the job meets the limit",
+    claude: ["limit"],
+    job: `$FILL; $GUARD -- /bin/sh -c 'claude -p 1; exit 3'`,
+    marker: /^CLAUDE_QUOTA_JOB_SKIPPED .*exit=3/m,
+  },
+  {
+    name: "full, and the job that is a call meets the limit",
+    claude: ["limit"],
+    job: `$FILL; $GUARD -- claude -p 1`,
+    marker: /^CLAUDE_QUOTA_JOB_SKIPPED .*exit=1/m,
+  },
+  {
+    name: "full, and the job is answered before it meets the limit",
+    claude: ["ok", "limit"],
+    job: `$FILL; $GUARD -- /bin/sh -c 'claude -p 1; claude -p 2; exit 3'`,
+    marker: /^CLAUDE_QUOTA_JOB_RAN .*exit=3 end=limit/m,
+  },
+  {
+    name: "filled by the job, which meets the limit",
+    claude: ["limit"],
+    job: `$GUARD -- /bin/sh -c '$FILL; claude -p 1; exit 3'`,
+    marker: /^CLAUDE_QUOTA_JOB_SKIPPED .*exit=3/m,
+  },
+  {
+    name: "filled by the job between an answer and the limit",
+    claude: ["ok", "limit"],
+    job: `$GUARD -- /bin/sh -c 'claude -p 1; $FILL; claude -p 2; exit 3'`,
+    marker: /^CLAUDE_QUOTA_JOB_RAN .*exit=3 end=limit/m,
+  },
+];
+
+/** What is owed is known by the log, and nothing is left once there is room again. */
+async function fullDisks(section: Section): Promise<void> {
+  await inParallel(
+    FULL_DISKS,
+    ({ name, claude, job, marker }) =>
+      section.case(`a disk ${name}`, async () => {
+        await using home = new Home();
+        home.claude.script(...claude);
+        const guard = home.words("quota_guard", { kind: "bundle" })
+          .map((word) => `'${word}'`).join(" ");
+        const fill = 'head -c 1M /dev/zero > "$CLAUDE_QUOTA_DIR/fill"';
+        const lines = [
+          'mkdir "$CLAUDE_QUOTA_DIR"',
+          'mount -t tmpfs -o size=64k,mode=0700 tmpfs "$CLAUDE_QUOTA_DIR"',
+          `${guard} --job warm -- true 2> /dev/null`,
+          job.replace("$FILL", fill)
+            .replace("$GUARD", `${guard} --job mail`),
+          'ls "$CLAUDE_QUOTA_DIR/runs"',
+        ];
+        const run = await runBounded(home, [
+          ...["unshare", "-rm", "/bin/sh", "-c", lines.join("\n")],
+        ]);
+        const finals = run.stderr.match(/^CLAUDE_QUOTA_JOB_.*$/gm) ?? [];
+        assertEquals(finals.length, 1, run.stderr);
+        if (!marker.test(run.stderr)) throw new Broken("lost", run.stderr);
+        assertMatch(run.stderr, /No space left on device.*; see to "/);
+        const left = run.stdout.split("\n").filter((line) => /^\d/.test(line));
+        assertEquals(left, [], "left in runs");
+      }),
+  );
 }
 
 function canMount(): boolean {
@@ -247,6 +326,12 @@ async function checkJob(home: Home, day: BadDay): Promise<void> {
   }
   assertEquals(said.length, day.says === null ? 0 : 1, said.join("\n"));
   if (day.says !== null) assertMatch(said[0] ?? "", day.says);
+  if (day.says === OPENED) {
+    for (const folder of ["", "runs", "bin"]) {
+      const { mode } = Deno.statSync(join(home.state, folder));
+      assertEquals((mode ?? 0) & 0o777, 0o700, folder);
+    }
+  }
   const outside = join(home.path, "outside", "x");
   if (textOf(outside) !== "") assertEquals(textOf(outside), '{"mine":1}\n');
 }

@@ -29,6 +29,7 @@ export function chosen(
 /** At most so many of them, evenly spread, the last one always. */
 export function spread<T>(items: readonly T[], most: number): T[] {
   if (items.length <= most) return [...items];
+  if (most === 0) return [];
   const step = (items.length - 1) / Math.max(1, most - 1);
   return Array.from({ length: most }, (_, i) => items[Math.round(i * step)])
     .filter((item) => item !== undefined);

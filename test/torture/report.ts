@@ -1,6 +1,6 @@
 /** What the torture counts: cases, and those that went wrong, by how. */
 
-/** Ways to go wrong that have a column of their own. */
+/** Ways to go wrong that have a word of their own. */
 type Fault = "lost" | "doubled" | "hung";
 
 /** A promise that was broken. Any other error counts as wrong in another way. */
@@ -17,7 +17,10 @@ export class Broken extends Error {
 /** The cases of one section. */
 export class Section {
   readonly title: string;
+  readonly #unit: string;
   cases = 0;
+  /** What a case is made of many of: `50,000 updates`. */
+  readonly more: string[] = [];
   readonly counts: Record<Fault | "wrong", number> = {
     lost: 0,
     doubled: 0,
@@ -28,13 +31,34 @@ export class Section {
   readonly failures: string[] = [];
   readonly skipped: string[] = [];
 
-  constructor(title: string) {
+  /** @param unit What a case is, in the plural */
+  constructor(title: string, unit = "cases") {
     this.title = title;
+    this.#unit = unit;
+  }
+
+  /** How many cases, in words. */
+  get amount(): string {
+    const cases = `${this.cases.toLocaleString("en")} ${this.#unit}`;
+    return [cases, ...this.more].join(", ");
+  }
+
+  /** How many failures, and of which kind: `2 (1 lost, 1 hung)`. */
+  get failed(): string {
+    const kinds = Object.entries(this.counts).filter(([, n]) => n > 0)
+      .map(([kind, n]) => `${n} ${kind}`).join(", ");
+    const total = this.failures.length.toLocaleString("en");
+    return kinds === "" ? total : `${total} (${kinds})`;
   }
 
   /** One case. Whatever it throws is written down, and the next one may begin. */
   async case(name: string, work: () => void | Promise<void>): Promise<void> {
     this.cases++;
+    await this.guarded(name, work);
+  }
+
+  /** Work that is no case: what it throws is written down all the same. */
+  async guarded(name: string, work: () => void | Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
@@ -44,6 +68,12 @@ export class Section {
       console.error(`BROKEN ${failure}`);
       this.failures.push(failure);
     }
+  }
+
+  /** A case that came to nothing this time is none. */
+  miss(what: string): void {
+    console.error(`not met: ${what}`);
+    this.cases--;
   }
 
   /** Says loudly what cannot be tried here. */
@@ -61,23 +91,24 @@ function plain(words: string): string {
 
 /** The sections as a Markdown table. */
 export function table(sections: readonly Section[]): string {
-  const rows = sections.map(({ title, cases, counts }) => [
+  const rows = sections.map(({ title, amount, failed }) => [
     title,
-    ...[cases, counts.lost, counts.doubled, counts.hung, counts.wrong]
-      .map((n) => n.toLocaleString("en")),
+    amount,
+    failed,
   ]);
-  const head = ["what", "cases", "lost", "doubled", "hung", "wrong else"];
+  const head = ["what", "how many", "failures"];
+  const last = head.length - 1;
   const widths = head.map((word, i) =>
     Math.max(word.length, ...rows.map((row) => row[i]?.length ?? 0))
   );
   const line = (cells: readonly string[]): string =>
     `| ${
       cells.map((cell, i) =>
-        i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)
+        i < last ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)
       ).join(" | ")
     } |`;
   const rule = widths.map((width, i) =>
-    i === 0 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`
+    i < last ? "-".repeat(width) : `${"-".repeat(width - 1)}:`
   );
   return [head, rule, ...rows].map(line).join("\n");
 }

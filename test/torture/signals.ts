@@ -7,9 +7,11 @@ import { markers, openCircuit, runJob } from "../guard_steps.ts";
 import { type Finished, Home, until } from "../harness.ts";
 import { inParallel, spread } from "./pool.ts";
 import { Broken, type Section } from "./report.ts";
-import { lines } from "./run.ts";
+import { killHome, lines } from "./run.ts";
+import { signalsAtCalls } from "./signals_at_calls.ts";
 
-const NUMBERS = {
+/** Those that are passed on, by number. */
+export const NUMBERS = {
   SIGTERM: 15,
   SIGINT: 2,
   SIGHUP: 1,
@@ -30,6 +32,23 @@ class Running {
   constructor(home: Home, words: string[]) {
     this.#child = home.start(words);
     this.#output = this.#child.output();
+  }
+
+  /** Stops it for a while; `meanwhile` happens before it goes on. */
+  async pause(
+    stop: "SIGTSTP" | "SIGSTOP",
+    meanwhile: () => void,
+  ): Promise<void> {
+    this.signal(stop);
+    const stat = `/proc/${this.#child.pid}/stat`;
+    // A terminal's stop does not reach those that no shell could make go on.
+    const stopped = until(() => /\) T /.test(textOf(stat)), "it is stopped", 2);
+    await stopped.catch((error) => {
+      if (stop === "SIGSTOP") throw error;
+    });
+    meanwhile();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    this.signal("SIGCONT");
   }
 
   signal(name: Deno.Signal): void {
@@ -100,7 +119,14 @@ function checkPassedOn(home: Home, name: Name, run: Finished): void {
 /** All phases and signals, or some. */
 export async function signals(
   section: Section,
-  most: { names: number; instants: number },
+  most: {
+    names: number;
+    instants: number;
+    ways: number;
+    calls: number;
+    stops: number;
+    rounds: number;
+  },
 ): Promise<void> {
   const names = spread(NAMES, most.names);
   const phases: Record<string, (home: Home, name: Name) => Promise<void>> = {
@@ -110,12 +136,17 @@ export async function signals(
       guard.signal(name);
       checkPassedOn(home, name, await guard.end());
     },
-    "stopped for a while before": async (home, name) => {
+    "while it is stopped": async (home, name) => {
       const guard = new Running(home, job(home, counting(home)));
       await started(home);
-      guard.signal("SIGTSTP");
+      await guard.pause("SIGSTOP", () => guard.signal(name));
+      checkPassedOn(home, name, await guard.end());
+    },
+    "after it was stopped from a terminal": async (home, name) => {
+      const guard = new Running(home, job(home, counting(home)));
+      await started(home);
+      await guard.pause("SIGTSTP", () => {});
       guard.signal(name);
-      guard.signal("SIGCONT");
       checkPassedOn(home, name, await guard.end());
     },
     "while the books wait for the lock": lockedBooks,
@@ -131,11 +162,14 @@ export async function signals(
       section.case(`${name} ${phase}`, async () => {
         await using home = new Home();
         await work(home, name);
+        // The grandchild of the draining pipes ends by itself.
+        await until(() => !stillRuns(home), "no process is left", SOON);
       }),
   );
   await duringTheStart(section, names, most.instants);
   await children(section);
   await catchups(section, names);
+  await signalsAtCalls(section, most);
 }
 
 /** Holds the lock from a process of its own until the end of the block. */
@@ -289,28 +323,50 @@ async function children(section: Section): Promise<void> {
   });
 }
 
-/** Ends what a case has left on purpose. */
-function killHome(home: Home): void {
-  for (const { name } of Deno.readDirSync("/proc")) {
-    if (!/^\d+$/.test(name)) continue;
-    if (!textOf(`/proc/${name}/environ`).includes(home.path)) continue;
-    try {
-      Deno.kill(Number(name), "SIGKILL");
-    } catch {
-      // It has ended by itself.
-    }
-  }
-}
+const STOPPED = "while it is stopped";
 
 /** The catch-up ends; the job that it has started goes on, and is not started again. */
 async function catchups(
   section: Section,
   names: readonly Name[],
 ): Promise<void> {
+  const phases: Record<
+    string,
+    (home: CatchupHome, name: Name, round: Running) => Promise<void>
+  > = {
+    "while a job runs": async (home, name, round) => {
+      await until(() => home.starts("com.me.a") > 0, "the job runs", SOON);
+      round.signal(name);
+      const { code } = await round.end();
+      // Deno may keep USR1 for its debugger: then it ends nothing.
+      const ignored = name === "SIGUSR1" && code === 0;
+      assertEquals(code, ignored ? 0 : 128 + NUMBERS[name]);
+      assertEquals(home.starts("com.me.b"), ignored ? 1 : 0);
+    },
+    "while it waits for the lock": async (home, name, round) => {
+      using _lock = await holdLock(home);
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      round.signal(name);
+      const { code } = await round.end();
+      const ignored = name === "SIGUSR1" && code === 1;
+      assertEquals(code, ignored ? 1 : 128 + NUMBERS[name]);
+      assertEquals([home.starts("com.me.a"), home.starts("com.me.b")], [0, 0]);
+    },
+    [STOPPED]: async (home, name, round) => {
+      await until(() => home.starts("com.me.a") > 0, "the job runs", SOON);
+      await round.pause("SIGSTOP", () => round.signal(name));
+      assertEquals((await round.end()).code, 128 + NUMBERS[name]);
+      assertEquals(home.starts("com.me.b"), 0);
+    },
+  };
+  const cases = Object.entries(phases).flatMap(([phase, work]) =>
+    names.filter((name) => phase !== STOPPED || name !== "SIGUSR1")
+      .map((name) => ({ phase, name, work }))
+  );
   await inParallel(
-    names,
-    (name) =>
-      section.case(`${name} to the catch-up while a job runs`, async () => {
+    cases,
+    ({ phase, name, work }) =>
+      section.case(`${name} to the catch-up ${phase}`, async () => {
         await using home = new CatchupHome();
         await home.job("com.me.a", "sleep 3");
         await home.job("com.me.b", "true");
@@ -318,13 +374,7 @@ async function catchups(
           ...home.words("quota_catchup", { kind: "bundle" }),
           "--no-probe",
         ]);
-        await until(() => home.starts("com.me.a") > 0, "the job runs", SOON);
-        round.signal(name);
-        const { code } = await round.end();
-        // Deno may keep USR1 for its debugger: then it ends nothing.
-        const ignored = name === "SIGUSR1" && code === 0;
-        assertEquals(code, ignored ? 0 : 128 + NUMBERS[name]);
-        assertEquals(home.starts("com.me.b"), ignored ? 1 : 0);
+        await work(home, name, round);
         const next = await home.catchUp([], { kind: "bundle" });
         assertEquals(next.code, 0, next.stdout);
         for (const label of ["com.me.a", "com.me.b"]) {
@@ -333,6 +383,5 @@ async function catchups(
           if (starts < 1) throw new Broken("lost", label);
         }
       }),
-    2,
   );
 }

@@ -12,8 +12,8 @@ export interface SystemCall {
   line: string;
 }
 
-/** What happens at a call: the process is killed before it, or it fails. */
-export type Injection = "signal=SIGKILL" | `error=${string}`;
+/** What happens at a call: a signal comes before it, or it fails. */
+export type Injection = `signal=${Deno.Signal}` | `error=${string}`;
 
 /** Is strace there, and may it trace? */
 export function canTrace(): boolean {

@@ -173,6 +173,7 @@ function logTarget(folder: string): Target {
       bytes(`${SKIP}\r\n${RAN}\r\nhello`),
       bytes(`${RAN}\n${"x".repeat(70_000)}\n`),
       bytes(`\0\xff ${SKIP}\n ${RAN}\n`),
+      new Uint8Array([...bytes(SKIP), 10, 0xff, 0xc3, 10, ...bytes(RAN), 0xe2]),
     ],
     words: [
       SKIP,
