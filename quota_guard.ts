@@ -16,7 +16,8 @@ import {
 import { denoHost, hideDenosNode } from "./lib/host.ts";
 import { runJob } from "./lib/run_job.ts";
 import { policyFrom } from "./lib/settings.ts";
-import { closeFolder, reasonOf, stateFolder } from "./lib/state.ts";
+import { reasonOf } from "./lib/reason.ts";
+import { closeFolder, stateFolder } from "./lib/state_folder.ts";
 import { UsageError } from "./lib/usage.ts";
 
 const EXIT_USAGE = 2;

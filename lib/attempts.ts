@@ -9,7 +9,7 @@ import {
   noProgressLine,
 } from "./progress_gate.ts";
 import { readRun, runLength } from "./run_file.ts";
-import { reasonOf } from "./state.ts";
+import { reasonOf } from "./reason.ts";
 
 /** `~` is the shell's, and a plist knows no shell. */
 function withHome(glob: string, home: string | undefined): string {

@@ -20,7 +20,7 @@ import { ItemRuns } from "./item_runs.ts";
 import { noProgressLine } from "./progress_gate.ts";
 import { readRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
-import { reasonOf } from "./state.ts";
+import { reasonOf } from "./reason.ts";
 import { printable } from "./terminal.ts";
 import { UsageError } from "./usage.ts";
 

@@ -18,7 +18,7 @@ import { commitPart, PartError } from "./commit.ts";
 import { circuitNow, type Guard, say, sayTrouble } from "./guard.ts";
 import type { ItemRuns } from "./item_runs.ts";
 import { addCall } from "./run_file.ts";
-import { reasonOf } from "./state.ts";
+import { reasonOf } from "./reason.ts";
 import type { CallRecord } from "./tally.ts";
 
 /** What the items of a batch share. */

@@ -13,7 +13,7 @@ import { circuitNow, refusalOf, say } from "./guard.ts";
 import { circuitOpenMarker } from "./marker.ts";
 import { readRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
-import { reasonOf } from "./state.ts";
+import { reasonOf } from "./reason.ts";
 import { metLimit } from "./tally.ts";
 import { ProgressLine } from "./terminal.ts";
 

@@ -2,7 +2,7 @@ import { join } from "@std/path/join";
 import { writeAllSync } from "./atomic_file.ts";
 import type { KickNote } from "./catchup_world.ts";
 import { isFields } from "./lenient.ts";
-import { openInFolder } from "./state.ts";
+import { openInFolder } from "./state_folder.ts";
 
 const LOG_FILE = "catchup.log";
 const ROTATED_AT = 1024 * 1024;

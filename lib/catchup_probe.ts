@@ -6,7 +6,7 @@ import { endRun, readRun, startRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
 import { guardCommand, type Self } from "./shim.ts";
 import { shellWords } from "./shell_words.ts";
-import { reasonOf } from "./state.ts";
+import { reasonOf } from "./reason.ts";
 
 /** One cheap request: does the allowance answer? */
 const PROBE_ARGS = [

@@ -9,13 +9,8 @@ import type { GuardCommand } from "./guard_arguments.ts";
 import { formatInstant, parseInstant } from "./instant.ts";
 import { reasonWord } from "./marker.ts";
 import { ENV } from "./settings.ts";
-import {
-  readBooks,
-  readCircuit,
-  reasonOf,
-  type State,
-  updateState,
-} from "./state.ts";
+import { reasonOf } from "./reason.ts";
+import { readBooks, readCircuit, type State, updateState } from "./state.ts";
 import { quoting, statusLines, statusReport } from "./status.ts";
 import { unknownWordings } from "./unknown_log.ts";
 import { UsageError } from "./usage.ts";

@@ -24,13 +24,8 @@ import { circuitOpenMarker, probePassMarker } from "./marker.ts";
 import { callPath } from "./real_claude.ts";
 import { addCall, beginCall, readRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
-import {
-  folderTrouble,
-  LOCK_WAIT,
-  readBooks,
-  SHORT_LOCK_WAIT,
-  updateState,
-} from "./state.ts";
+import { LOCK_WAIT, readBooks, SHORT_LOCK_WAIT, updateState } from "./state.ts";
+import { folderTrouble } from "./state_folder.ts";
 import { type CallRecord, callRecord, metLimit } from "./tally.ts";
 
 /** Exit code of a call that an open circuit refuses: sysexits' EX_TEMPFAIL, as in the original. */

@@ -1,7 +1,7 @@
 import { join } from "@std/path/join";
 import { randomDigits, writeAllSync } from "./atomic_file.ts";
 import type { Host } from "./host.ts";
-import { ensureFolder, ensureOwnFolder, openInFolder } from "./state.ts";
+import { ensureFolder, ensureOwnFolder, openInFolder } from "./state_folder.ts";
 import {
   BEGUN_LINE,
   callLine,

@@ -30,7 +30,9 @@ import {
 import { endRun, openRun, readRun, sweepRuns } from "./run_file.ts";
 import { ENV } from "./settings.ts";
 import { ensureShim } from "./shim.ts";
-import { folderTrouble, LOCK_WAIT, reasonOf, updateState } from "./state.ts";
+import { reasonOf } from "./reason.ts";
+import { LOCK_WAIT, updateState } from "./state.ts";
+import { folderTrouble } from "./state_folder.ts";
 import { type Tally, verdict, worstEnding } from "./tally.ts";
 
 /** A skip that a busy lock keeps off the books stands in the log. */

@@ -2,7 +2,7 @@ import { dirname } from "@std/path/dirname";
 import { join } from "@std/path/join";
 import { replaceFile, TEMP_SUFFIX } from "./atomic_file.ts";
 import type { Host } from "./host.ts";
-import { ensureFolder, ensureOwnFolder } from "./state.ts";
+import { ensureFolder, ensureOwnFolder } from "./state_folder.ts";
 
 /** How this very guard was started, for starting it again. */
 export interface Self {

@@ -5,7 +5,8 @@ import { noteKick } from "../lib/catchup_log.ts";
 import type { KickNote } from "../lib/catchup_world.ts";
 import { type DayEvent, dayEvents, lookAtDay } from "../lib/day.ts";
 import { type JobMarker, ranMarker, skippedMarker } from "../lib/marker.ts";
-import { ensureFolder, updateState } from "../lib/state.ts";
+import { updateState } from "../lib/state.ts";
+import { ensureFolder } from "../lib/state_folder.ts";
 import { Home } from "./harness.ts";
 import { Stage } from "./setup_stage.ts";
 

@@ -4,14 +4,16 @@ import { recordJob } from "../lib/books.ts";
 import { openByHand } from "../lib/circuit.ts";
 import {
   type Change,
-  ensureFolder,
-  openInFolder,
   readBooks,
   readCircuit,
   type State,
-  stateFolder,
   updateState,
 } from "../lib/state.ts";
+import {
+  ensureFolder,
+  openInFolder,
+  stateFolder,
+} from "../lib/state_folder.ts";
 import { type FakeHost, fakeHost } from "./fake_host.ts";
 import { TempFolder, textOf } from "./files.ts";
 import { root } from "./script.ts";

@@ -12,7 +12,7 @@ import { replaceFile } from "../lib/atomic_file.ts";
 import { denoHost } from "../lib/host.ts";
 import { pathEntries } from "../lib/real_claude.ts";
 import { stableInterpreter } from "../lib/setup/interpreter.ts";
-import { ensureFolder, stateFolder } from "../lib/state.ts";
+import { ensureFolder, stateFolder } from "../lib/state_folder.ts";
 
 const root = fromFileUrl(new URL("..", import.meta.url));
 const FILES = ["quota_guard.js", "quota_catchup.js"];

@@ -2,7 +2,7 @@
 // proved to say nothing else than before.
 
 import { type LaunchAgent, parseLaunchAgent } from "../launch_agent.ts";
-import { reasonOf } from "../state.ts";
+import { reasonOf } from "../reason.ts";
 import { type Backup, readBackup, sha256 } from "./backup.ts";
 import {
   argumentsText,

@@ -3,7 +3,8 @@ import { join } from "@std/path/join";
 import { replaceFile } from "../atomic_file.ts";
 import type { Host } from "../host.ts";
 import { isFields } from "../lenient.ts";
-import { ensureFolder, ensureOwnFolder, reasonOf } from "../state.ts";
+import { reasonOf } from "../reason.ts";
+import { ensureFolder, ensureOwnFolder } from "../state_folder.ts";
 import type { Replacement } from "./command_text.ts";
 import { Refusal } from "./setup_world.ts";
 

@@ -6,7 +6,7 @@ import { type GuardCommand, parseGuardArguments } from "../guard_arguments.ts";
 import { logPaths } from "../launch_agent.ts";
 import { LAUNCHD_PATH } from "../real_claude.ts";
 import { ENV } from "../settings.ts";
-import { reasonOf } from "../state.ts";
+import { reasonOf } from "../reason.ts";
 import { withSuggestion } from "../suggestion.ts";
 import { UsageError } from "../usage.ts";
 import { callTrap } from "./claude_jobs.ts";

@@ -11,7 +11,8 @@ import {
 import { findRealClaude, LAUNCHD_PATH } from "../real_claude.ts";
 import { ENV } from "../settings.ts";
 import { shimPath } from "../shim.ts";
-import { readCircuit, reasonOf } from "../state.ts";
+import { reasonOf } from "../reason.ts";
+import { readCircuit } from "../state.ts";
 import { unknownWordings } from "../unknown_log.ts";
 import { CATCHUP_LABEL } from "./catchup_agent.ts";
 import { type Finding, note, ok, wrong } from "./finding.ts";

@@ -1,7 +1,7 @@
 import { basename } from "@std/path/basename";
 import { resolve } from "@std/path/resolve";
 import { type AgentFile, readLaunchAgents } from "../launch_agent.ts";
-import { reasonOf } from "../state.ts";
+import { reasonOf } from "../reason.ts";
 import { nearest } from "../suggestion.ts";
 import { Refusal, type SetupWorld } from "./setup_world.ts";
 

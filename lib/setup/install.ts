@@ -4,7 +4,7 @@ import { replaceFile } from "../atomic_file.ts";
 import { formatDuration } from "../duration.ts";
 import { launchctlStatus } from "../launchctl.ts";
 import { isGone } from "../service.ts";
-import { reasonOf } from "../state.ts";
+import { reasonOf } from "../reason.ts";
 import type { CommandOf } from "./arguments.ts";
 import {
   CATCHUP_LABEL,

@@ -1,7 +1,7 @@
 import { dirname } from "@std/path/dirname";
 import { syncFolder, TEMP_SUFFIX, writeAllSync } from "../atomic_file.ts";
 import { parsePropertyList } from "../property_list.ts";
-import { reasonOf } from "../state.ts";
+import { reasonOf } from "../reason.ts";
 import { Refusal } from "./setup_world.ts";
 
 /** A property list's dictionary, as the library gives it. */

@@ -6,7 +6,7 @@ import {
   launchctlStatus,
 } from "../launchctl.ts";
 import { isGone } from "../service.ts";
-import { reasonOf } from "../state.ts";
+import { reasonOf } from "../reason.ts";
 import { Refusal, type SetupWorld } from "./setup_world.ts";
 
 /** launchd gives a job 20 s to end, and some jobs more. */

@@ -4,7 +4,7 @@ import { plutilConverter } from "../launch_agent.ts";
 import { openLaunchctl } from "../launchctl.ts";
 import { policyFrom } from "../settings.ts";
 import type { Self } from "../shim.ts";
-import { stateFolder } from "../state.ts";
+import { stateFolder } from "../state_folder.ts";
 import {
   type CommandOf,
   parseSetupArguments,

@@ -3,7 +3,7 @@ import type { CatchupWorld } from "../catchup_world.ts";
 import type { ConvertPlist, LaunchAgent } from "../launch_agent.ts";
 import type { Self } from "../shim.ts";
 import { ENV } from "../settings.ts";
-import { stateFolder } from "../state.ts";
+import { stateFolder } from "../state_folder.ts";
 
 /** What setting up works with; tests put their own doors here. */
 export interface SetupWorld extends

@@ -2,7 +2,8 @@
 
 import { join } from "@std/path/join";
 import { type Books, emptyBooks } from "../books.ts";
-import { readBooks, reasonOf } from "../state.ts";
+import { reasonOf } from "../reason.ts";
+import { readBooks } from "../state.ts";
 import type { SetupWorld } from "./setup_world.ts";
 
 /** What is wrong with a file of JSON, in words; null if it is fine or not there. */

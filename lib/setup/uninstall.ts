@@ -1,6 +1,6 @@
 import { isGuarded } from "../launch_agent.ts";
 import { launchctlStatus } from "../launchctl.ts";
-import { reasonOf } from "../state.ts";
+import { reasonOf } from "../reason.ts";
 import { CATCHUP_LABEL, catchupAgentPath } from "./catchup_agent.ts";
 import { agentFiles } from "./find_agents.ts";
 import { typed } from "./guard_path.ts";

@@ -1,5 +1,5 @@
 import { isGuarded } from "../launch_agent.ts";
-import { reasonOf } from "../state.ts";
+import { reasonOf } from "../reason.ts";
 import { openAgent, shownText, targetOf, unwrapFile } from "./agent_file.ts";
 import type { CommandOf } from "./arguments.ts";
 import { removeBackup } from "./backup.ts";

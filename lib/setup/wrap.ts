@@ -6,7 +6,7 @@ import {
 import { labelProblem } from "../marker.ts";
 import { guardCommand } from "../shim.ts";
 import { ENV } from "../settings.ts";
-import { reasonOf } from "../state.ts";
+import { reasonOf } from "../reason.ts";
 import {
   openAgent,
   type OpenedAgent,

@@ -26,12 +26,8 @@ import { isGone, parsePrint, parsePrintDisabled } from "../../lib/service.ts";
 import { policyFrom } from "../../lib/settings.ts";
 import { shellWords } from "../../lib/shell_words.ts";
 import { calendarSlotPassed, nextSlot, slotsBetween } from "../../lib/slot.ts";
-import {
-  readBooks,
-  readCircuit,
-  stateFolder,
-  updateState,
-} from "../../lib/state.ts";
+import { readBooks, readCircuit, updateState } from "../../lib/state.ts";
+import { stateFolder } from "../../lib/state_folder.ts";
 import { statusLines, statusReport } from "../../lib/status.ts";
 import { BEGUN_LINE, parseTally, verdict } from "../../lib/tally.ts";
 import { UsageError } from "../../lib/usage.ts";
