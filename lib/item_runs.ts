@@ -1,6 +1,6 @@
 import type { Guard } from "./guard.ts";
 import { endRun, readRun, renewRun, startRun } from "./run_file.ts";
-import { prepareRun, runEnvironment } from "./run_job.ts";
+import { prepareRun, runEnvironment } from "./watch.ts";
 import { ENV } from "./settings.ts";
 import type { CallRecord } from "./tally.ts";
 

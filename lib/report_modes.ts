@@ -3,7 +3,7 @@ import { brokenRuns } from "./broken_run.ts";
 import { TAIL_BYTES } from "./child.ts";
 import { closeByHand, openByHand } from "./circuit.ts";
 import { formatDuration } from "./duration.ts";
-import { classify } from "./ending.ts";
+import { classify } from "./classify.ts";
 import { type Guard, say } from "./guard.ts";
 import type { GuardCommand } from "./guard_arguments.ts";
 import { formatInstant, parseInstant } from "./instant.ts";

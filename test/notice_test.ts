@@ -4,7 +4,7 @@ import { closedCircuit } from "../lib/circuit_json.ts";
 import { SignalRelay } from "../lib/child.ts";
 import type { Ending } from "../lib/ending.ts";
 import type { Guard } from "../lib/guard.ts";
-import { recordClaudeResult } from "../lib/run_claude.ts";
+import { recordClaudeResult } from "../lib/record_call.ts";
 import { anEnding } from "./samples.ts";
 import { notifier, openedNotice, sendNotice } from "../lib/notice.ts";
 import { roundNotice } from "../lib/round_notice.ts";

@@ -10,7 +10,7 @@ import { findCandidates } from "../../lib/candidate.ts";
 import { parseCatchupArguments } from "../../lib/catchup_arguments.ts";
 import { circuitStatus, claimProbe, openByHand } from "../../lib/circuit.ts";
 import { parseDuration } from "../../lib/duration.ts";
-import { classify } from "../../lib/ending.ts";
+import { classify } from "../../lib/classify.ts";
 import { parseGuardArguments } from "../../lib/guard_arguments.ts";
 import { parseInstant, zoned } from "../../lib/instant.ts";
 import {

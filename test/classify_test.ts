@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
-import { classify, type Ending } from "../lib/ending.ts";
+import { classify } from "../lib/classify.ts";
+import type { Ending } from "../lib/ending.ts";
 import { CALLED_AT, randomMessage, seeded } from "./message_generator.ts";
 
 /** A Monday. */
