@@ -130,16 +130,12 @@ export function readRun(folder: string, id: string, from = 0): Tally | null {
  * @throws {Error} If its file cannot be read.
  */
 export function runText(folder: string, id: string, from = 0): string {
-  const text = Deno.readTextFileSync(runPath(folder, id)).slice(from);
-  const beside = namesBeside(folder, id).map((name) => name.slice(id.length));
-  // A line in the file may be cut.
-  return [text, ...beside.map((line) => `${line.trim()}\n`)].join("\n");
-}
-
-/** The lines of a run that are names of files. */
-function namesBeside(folder: string, id: string): string[] {
-  return namesIn(join(folder, "runs"))
-    .filter((name) => name.startsWith(`${id} `)).sort();
+  let text = Deno.readTextFileSync(runPath(folder, id)).slice(from);
+  for (const name of namesIn(join(folder, "runs")).sort()) {
+    // The last line in the file may be cut.
+    if (name.startsWith(`${id} `)) text += `\n${name.slice(id.length + 1)}\n`;
+  }
+  return text;
 }
 
 /** Adds a call to its run. Does nothing once the run has ended. */

@@ -22,12 +22,12 @@ export const LOCK_WAIT = 5;
 /** How long after a signal, or for what the logs repeat anyway. */
 export const SHORT_LOCK_WAIT = 1;
 
-/** Both files, as read under the lock. */
+/** Both files, each read under the lock when it is first asked for. */
 export interface State {
   /** `state.json`. */
-  circuit: Circuit;
+  readonly circuit: Circuit;
   /** `jobs.json`. */
-  books: Books;
+  readonly books: Books;
 }
 
 /** What a change makes of the state; a part that is left out stays as it is. */
@@ -82,7 +82,11 @@ async function readOrSetAside(
   const content = readFields(join(folder, name));
   if ("fields" in content) return content.fields;
   // Aside under the lock only: another process may just have put it right.
-  const moved = await updateState(folder, host, () => ({ result: null }));
+  const moved = await updateState(
+    folder,
+    host,
+    ({ circuit, books }) => ({ result: [circuit, books] }),
+  );
   if (!moved.done) host.say(`"${join(folder, name)}" ${content.bad}; ignored`);
   const again = readFields(join(folder, name));
   return "fields" in again ? again.fields : {};
@@ -162,8 +166,8 @@ function sweepLeftovers(folder: string): void {
 }
 
 /**
- * Reads both files under the lock, writes what `change` replaces, and frees the
- * lock. `change` must not wait for anything. Never throws: trouble with the
+ * Lets `change` read both files under the lock, writes what it replaces, and
+ * frees the lock. `change` must not wait for anything. Never throws: trouble with the
  * state is the guard's own and comes back as `why`.
  *
  * @param wait How long to wait for the lock, in seconds; asked again and again
@@ -187,12 +191,22 @@ export async function updateState<R>(
       };
     }
     const now = host.now();
-    const circuit = parseCircuit(
-      readUnderLock(folder, CIRCUIT_FILE, host),
-      now,
-    );
-    const books = parseBooks(readUnderLock(folder, BOOKS_FILE, host), now);
-    const next = change({ circuit, books });
+    let circuit: Circuit | undefined;
+    let books: Books | undefined;
+    const next = change({
+      get circuit() {
+        return circuit ??= parseCircuit(
+          readUnderLock(folder, CIRCUIT_FILE, host),
+          now,
+        );
+      },
+      get books() {
+        return books ??= parseBooks(
+          readUnderLock(folder, BOOKS_FILE, host),
+          now,
+        );
+      },
+    });
     sweepLeftovers(folder);
     if (next.circuit !== undefined && next.circuit !== circuit) {
       const json = JSON.stringify(circuitJson(next.circuit), null, 2);
