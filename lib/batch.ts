@@ -109,7 +109,7 @@ async function runItems(
 ): Promise<number> {
   sweepLeftovers(dir);
   const items = [...paths.keys()];
-  using runs = new ItemRuns(guard, guard.host.env(ENV.job) ?? "batch");
+  const runs = new ItemRuns(guard, guard.host.env(ENV.job) ?? "batch");
   const work = {
     guard,
     command,

@@ -1,5 +1,5 @@
 import type { Guard } from "./guard.ts";
-import { endRun, readRun, renewRun, startRun } from "./run_file.ts";
+import { endRun, readRun, startRun } from "./run_file.ts";
 import { prepareRun, runEnvironment } from "./watch.ts";
 import { ENV } from "./settings.ts";
 import type { CallRecord } from "./tally.ts";
@@ -13,16 +13,13 @@ export interface GuardRun {
 }
 
 /**
- * The guard's runs of the items of a batch, one an attempt. Shim, environment
- * and files are the same for all of a batch as far as can be: to find or make
- * them anew takes longer than all else.
+ * The guard's runs of the items of a batch, one an attempt. Shim and environment
+ * are the same for all of a batch; to find them anew takes longer than all else.
  */
-export class ItemRuns implements Disposable {
+export class ItemRuns {
   readonly #guard: Guard;
   readonly #label: string;
   #env: Record<string, string> | null = null;
-  /** Runs that nobody knows of yet. */
-  readonly #spare: string[] = [];
 
   /**
    * No run yet.
@@ -43,8 +40,7 @@ export class ItemRuns implements Disposable {
     const { folder, host } = this.#guard;
     try {
       if (folder !== null && this.#env !== null) {
-        const spare = probe ? undefined : this.#spare.pop();
-        const id = spare ?? startRun(folder, host, probe);
+        const id = startRun(folder, host, probe);
         const own = { [ENV.run]: id, [ENV.probe]: probe ? "1" : "" };
         return { id, env: { ...this.#env, ...own } };
       }
@@ -67,17 +63,7 @@ export class ItemRuns implements Disposable {
 
   /** Ends a run. */
   end({ id }: GuardRun): void {
-    const { folder, host } = this.#guard;
-    if (folder === null || id === null) return;
-    const spare = renewRun(folder, id, host);
-    if (spare === null) endRun(folder, id);
-    else this.#spare.push(spare);
-  }
-
-  /** Leaves no file of a run behind. */
-  [Symbol.dispose](): void {
     const { folder } = this.#guard;
-    if (folder === null) return;
-    for (const id of this.#spare) endRun(folder, id);
+    if (folder !== null && id !== null) endRun(folder, id);
   }
 }

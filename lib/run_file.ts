@@ -167,31 +167,6 @@ function addLine(folder: string, id: string, line: string): void {
   }
 }
 
-/**
- * Ends a run that no call has been seen of, and begins the next one with its
- * file: on many disks to make a file takes longer than all else about a run.
- *
- * @returns The id of the next run; null if there was a call, then it goes on
- */
-export function renewRun(
-  folder: string,
-  id: string,
-  host: Host,
-): string | null {
-  const path = runPath(folder, id);
-  try {
-    // A call that outlived its command must not count for the next one. (One
-    // that begins between these lines may: better than a new file an item.)
-    if (Deno.lstatSync(path).size > 0) return null;
-    const next = newId(host);
-    Deno.renameSync(path, runPath(folder, next));
-    return next;
-  } catch {
-    // It has ended.
-    return null;
-  }
-}
-
 /** Ends a run: whatever still carries its id is refused while the circuit is open. */
 export function endRun(folder: string, id: string): void {
   try {

@@ -4,7 +4,6 @@ import {
   addCall,
   endRun,
   readRun,
-  renewRun,
   startRun,
   sweepRuns,
 } from "../lib/run_file.ts";
@@ -46,25 +45,6 @@ Deno.test("startRun() knows a run that holds the probe, and tells runs apart", (
   addCall(folder, probing, aCall("ok"));
   assertEquals(readRun(folder, probing), { probe: true, calls: [aCall("ok")] });
   assertEquals(readRun(folder, other), { probe: false, calls: [] });
-});
-
-Deno.test("renewRun() hands the file of a run without calls on, and ends that run", () => {
-  using temp = new TempFolder();
-  const folder = join(temp.path, "state");
-  const host = fakeHost(NOW);
-  const id = startRun(folder, host, false);
-  host.advance(5);
-  const next = renewRun(folder, id, host);
-  assert(next !== null && next.startsWith(`${NOW + 5}-`));
-  addCall(folder, id, aCall("limit"));
-  assertEquals(readRun(folder, id), null);
-  assertEquals(readRun(folder, next), { probe: false, calls: [] });
-  addCall(folder, next, aCall("ok"));
-  assertEquals(renewRun(folder, next, host), null);
-  assertEquals(readRun(folder, next)?.calls, [aCall("ok")]);
-  // Nor is the file of a probe handed on, nor one that is gone.
-  assertEquals(renewRun(folder, startRun(folder, host, true), host), null);
-  assertEquals(renewRun(folder, id, host), null);
 });
 
 Deno.test("sweepRuns() removes runs older than 32 days, and only those", () => {
