@@ -16,10 +16,6 @@ const LONGEST_RUN = 32 * 86_400;
 /** What comes in by the environment names a file: nothing but our own form. */
 export const RUN_ID = /^\d{10}-\d+-[0-9a-f]{8}$/;
 
-function newId(host: Host): string {
-  return `${Math.floor(host.now())}-${Deno.pid}-${randomDigits()}`;
-}
-
 function runPath(folder: string, id: string): string {
   return join(folder, "runs", id);
 }
@@ -49,7 +45,7 @@ export function openRun(
 ): { id: string; file: Deno.FsFile } {
   ensureFolder(folder, host);
   ensureOwnFolder(join(folder, "runs"), host);
-  const id = newId(host);
+  const id = `${Math.floor(host.now())}-${Deno.pid}-${randomDigits()}`;
   const file = Deno.openSync(runPath(folder, id), {
     append: true,
     createNew: true,
