@@ -55,8 +55,9 @@ export async function runJob(guard: Guard, job: Job): Promise<number> {
     }
   }
   const ts = Math.floor(guard.host.now());
-  guard.host.say(skippedMarker(job.label, refusal, ts));
-  await recordOutcome(guard, job.label, {
+  const marker = skippedMarker(job.label, refusal, ts);
+  guard.host.say(marker);
+  const booked = await recordOutcome(guard, job.label, {
     outcome: "skipped",
     ts,
     exit: null,
@@ -66,16 +67,20 @@ export async function runJob(guard: Guard, job: Job): Promise<number> {
     seconds: null,
     owed_from: null,
   }, claimed === null ? 0 : SKIP_LOCK_WAIT);
+  // Now the log alone has it, and there the first one may hang on a line that was
+  // cut: only one that starts a line counts.
+  if (!booked) guard.host.say(marker);
   return guard.signals.code ?? job.skipExit;
 }
 
+/** False if the books could not be had; then that is said. */
 async function recordOutcome(
   guard: Guard,
   label: string,
   entry: JobEntry,
   seconds: number,
-): Promise<void> {
-  if (guard.folder === null) return;
+): Promise<boolean> {
+  if (guard.folder === null) return true;
   const recorded = await updateState(guard.folder, guard.host, (state) => ({
     books: recordJob(state.books, label, entry),
     result: null,
@@ -86,6 +91,7 @@ async function recordOutcome(
       `job ${label} is in its log but not on the books: ${recorded.why}`,
     );
   }
+  return recorded.done;
 }
 
 async function startJob(
