@@ -236,7 +236,7 @@ const FULL_DISKS: readonly {
   },
 ];
 
-/** What is owed is known by the log, and nothing is left once there is room again. */
+/** What is owed is known by the log, and the next job that runs leaves nothing of it. */
 async function fullDisks(section: Section): Promise<void> {
   await inParallel(
     FULL_DISKS,
@@ -253,6 +253,8 @@ async function fullDisks(section: Section): Promise<void> {
           `${guard} --job warm -- true 2> /dev/null`,
           job.replace("$FILL", fill)
             .replace("$GUARD", `${guard} --job mail`),
+          'rm "$CLAUDE_QUOTA_DIR/fill"',
+          `${guard} --job next --skip-exit 0 -- true 2> /dev/null`,
           'ls "$CLAUDE_QUOTA_DIR/runs"',
         ];
         const run = await runBounded(home, [
