@@ -55,9 +55,8 @@ export async function runJob(guard: Guard, job: Job): Promise<number> {
     }
   }
   const ts = Math.floor(guard.host.now());
-  const marker = skippedMarker(job.label, refusal, ts);
-  guard.host.say(marker);
-  const booked = await recordOutcome(guard, job.label, {
+  guard.host.say(skippedMarker(job.label, refusal, ts));
+  await recordOutcome(guard, job.label, {
     outcome: "skipped",
     ts,
     exit: null,
@@ -67,20 +66,16 @@ export async function runJob(guard: Guard, job: Job): Promise<number> {
     seconds: null,
     owed_from: null,
   }, claimed === null ? 0 : SKIP_LOCK_WAIT);
-  // Now the log alone has it, and there the first one may hang on a line that was
-  // cut: only one that starts a line counts.
-  if (!booked) guard.host.say(marker);
   return guard.signals.code ?? job.skipExit;
 }
 
-/** False if the books could not be had; then that is said. */
 async function recordOutcome(
   guard: Guard,
   label: string,
   entry: JobEntry,
   seconds: number,
-): Promise<boolean> {
-  if (guard.folder === null) return true;
+): Promise<void> {
+  if (guard.folder === null) return;
   const recorded = await updateState(guard.folder, guard.host, (state) => ({
     books: recordJob(state.books, label, entry),
     result: null,
@@ -91,7 +86,6 @@ async function recordOutcome(
       `job ${label} is in its log but not on the books: ${recorded.why}`,
     );
   }
-  return recorded.done;
 }
 
 async function startJob(

@@ -220,19 +220,6 @@ Deno.test("a skip is owed though its marker hangs on a line that was cut: the bo
   assertEquals(newest(textOf(log), "mail"), undefined);
   const { stdout } = await runCatchup(home, ["--dry-run"]);
   assertMatch(stdout, /^mail .* skipped \d\d:\d\d \(quota\)/m);
-
-  // Without the books the log has to do.
-  using lock = Deno.openSync(join(home.state, "state.json.lock"), {
-    write: true,
-  });
-  lock.lockSync(true);
-  Deno.removeSync(join(home.state, "jobs.json"));
-  await home.run(["/bin/sh", "-c", `${line} --job mail -- true 2> '${log}'`]);
-  lock.unlockSync();
-  assertEquals(textOf(log).match(/^CLAUDE_QUOTA_JOB_SKIPPED /gm)?.length, 2);
-  Deno.writeTextFileSync(log, `cut${textOf(log)}`);
-  const again = await runCatchup(home, ["--dry-run"]);
-  assertMatch(again.stdout, /^mail .* skipped \d\d:\d\d \(quota\)/m);
 });
 
 Deno.test("markers in a job's output are none: quoted, indented, another job's", async () => {

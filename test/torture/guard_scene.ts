@@ -234,7 +234,9 @@ export class GuardScene implements AsyncDisposable {
       const said = run.stdout.startsWith(way.alone ? "" : "out\n");
       assert(said, `its output has changed: ${run.stdout}`);
     }
-    const [marker, ...more] = finalMarkers(run.stderr);
+    const [marker, ...more] = run.stderr.split("\n").filter((line) =>
+      /^CLAUDE_QUOTA_JOB_(RAN|SKIPPED) /.test(line)
+    );
     assert(marker !== undefined && more.length === 0, run.stderr);
     this.#checkOwed(marker, warnings);
     if (warnings.length === 0) await this.check(run);
@@ -263,7 +265,9 @@ export class GuardScene implements AsyncDisposable {
     if (way.traced === "call") return await this.check(run);
     const ownEnd = this.#skips ? 0 : this.#exit;
     assert([ownEnd, code].includes(run.code), `exit ${run.code}`);
-    const finals = finalMarkers(run.stderr);
+    const finals = run.stderr.split("\n").filter((line) =>
+      /^CLAUDE_QUOTA_JOB_(RAN|SKIPPED) /.test(line)
+    );
     if (finals.length > 1) throw new Broken("doubled", finals.join("|"));
     if (this.starts > 1) throw new Broken("doubled", "it ran twice");
     if (this.starts > 0) {
@@ -367,7 +371,12 @@ export class GuardScene implements AsyncDisposable {
   ): void {
     const { home, way } = this;
     assertEquals([this.ends, run.code], [1, this.#exit]);
-    assertEquals(finalMarkers(run.stderr).length, 1);
+    assertEquals(
+      run.stderr.split("\n").filter((line) =>
+        /^CLAUDE_QUOTA_JOB_(RAN|SKIPPED) /.test(line)
+      ).length,
+      1,
+    );
     // What others learn of this limit, the job has learned before.
     const opened = REFUSED.includes(way.claude) && way.open === undefined &&
       (isOpen(home) || hasScopes(home));
@@ -455,12 +464,4 @@ function ageLeftovers(folder: string): void {
     const path = join(folder, name);
     Deno.utimeSync(path, now() - 3600, now() - 3600);
   }
-}
-
-/** A skip that is not on the books is said twice. */
-function finalMarkers(stderr: string): string[] {
-  const lines = stderr.split("\n").filter((line) =>
-    /^CLAUDE_QUOTA_JOB_(RAN|SKIPPED) /.test(line)
-  );
-  return [...new Set(lines)];
 }
