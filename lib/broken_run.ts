@@ -2,7 +2,7 @@ import { join } from "@std/path/join";
 import { writeAllSync } from "./atomic_file.ts";
 import { recordJob } from "./books.ts";
 import type { Host } from "./host.ts";
-import { endRun, RUN_ID, runText } from "./run_file.ts";
+import { addBeside, endRun, RUN_ID, runText } from "./run_file.ts";
 import { updateState } from "./state.ts";
 import { parseTally, type Tally, verdict } from "./tally.ts";
 
@@ -31,9 +31,11 @@ const JOB_LINE = /^job (\S+)((?: once| resumable)*)$/m;
  * whatever ends the guard lets go of it, flock(2).
  *
  * @param file The run's, open for writing
- * @throws {Error} If it cannot be locked or written.
+ * @throws {Error} If it cannot be locked, or there is no room for its job.
  */
 export function holdRun(
+  folder: string,
+  id: string,
   file: Deno.FsFile,
   job: { label: string; once: boolean; resumable: boolean },
 ): void {
@@ -41,7 +43,12 @@ export function holdRun(
     job.resumable ? " resumable" : ""
   }`;
   file.tryLockSync(true);
-  writeAllSync(file, new TextEncoder().encode(`job ${job.label}${flags}\n`));
+  const line = `job ${job.label}${flags}\n`;
+  try {
+    writeAllSync(file, new TextEncoder().encode(line));
+  } catch {
+    addBeside(folder, id, line);
+  }
 }
 
 /** The runs in a state folder that nobody holds any more. */

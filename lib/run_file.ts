@@ -15,6 +15,8 @@ import {
 const LONGEST_RUN = 32 * 86_400;
 /** What comes in by the environment names a file: nothing but our own form. */
 export const RUN_ID = /^\d{10}-\d+-[0-9a-f]{8}$/;
+/** A line of a run that is the name of a file. */
+const BESIDE = /^(\S+) \d+-[0-9a-f]+ (.*)$/;
 
 function runPath(folder: string, id: string): string {
   return join(folder, "runs", id);
@@ -128,8 +130,9 @@ export function readRun(folder: string, id: string, from = 0): Tally | null {
 export function runText(folder: string, id: string, from = 0): string {
   let text = Deno.readTextFileSync(runPath(folder, id)).slice(from);
   for (const name of namesIn(join(folder, "runs")).sort()) {
+    const [, of, line] = BESIDE.exec(name) ?? [];
     // The last line in the file may be cut.
-    if (name.startsWith(`${id} `)) text += `\n${name.slice(id.length + 1)}\n`;
+    if (of === id) text += `\n${line}\n`;
   }
   return text;
 }
@@ -144,23 +147,36 @@ export function beginCall(folder: string, id: string): void {
   addLine(folder, id, BEGUN_LINE);
 }
 
-/**
- * One append, no lock. A full disk that had room for the run's file, which was
- * empty, has room for another: then the line is the name of one.
- */
+/** One append, no lock. */
 function addLine(folder: string, id: string, line: string): void {
   if (!RUN_ID.test(id)) return;
-  const path = runPath(folder, id);
   try {
-    using file = openInFolder(path, { append: true, create: false });
+    using file = openInFolder(runPath(folder, id), {
+      append: true,
+      create: false,
+    });
     // A line of its own, also behind one that was cut.
     writeAllSync(file, new TextEncoder().encode(`\n${line}`));
   } catch (error) {
     // It has ended.
     if (error instanceof Deno.errors.NotFound) return;
-    openInFolder(`${path} ${line.trim()}`, { append: true, create: true })
-      .close();
+    addBeside(folder, id, line);
   }
+}
+
+/**
+ * Keeps a line of a run as the name of a file: a full disk that had room for
+ * the run's file, which was empty, has room for another. The time keeps the
+ * lines in order.
+ *
+ * @throws {Error} If the file cannot be made.
+ */
+export function addBeside(folder: string, id: string, line: string): void {
+  const unique = `${Date.now()}-${randomDigits()}`;
+  openInFolder(`${runPath(folder, id)} ${unique} ${line.trim()}`, {
+    append: true,
+    create: true,
+  }).close();
 }
 
 /** Ends a run: whatever still carries its id is refused while the circuit is open. */

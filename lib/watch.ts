@@ -42,7 +42,7 @@ export function prepareRun(
     const shim = ensureShim(guard.self, folder, guard.host);
     const { id, file } = openRun(folder, guard.host, probe);
     if (job === null) file.close();
-    else hold(guard, folder, file, job);
+    else hold(guard, folder, id, file, job);
     return { id, shim, held: job === null ? null : file };
   } catch (error) {
     const why = folderTrouble(folder, error);
@@ -57,11 +57,12 @@ export function prepareRun(
 function hold(
   guard: Guard,
   folder: string,
+  id: string,
   file: Deno.FsFile,
   job: Job,
 ): void {
   try {
-    holdRun(file, job);
+    holdRun(folder, id, file, job);
   } catch (error) {
     const why = folderTrouble(folder, error);
     sayTrouble(guard, `the run's file cannot be held: ${why}`);

@@ -21,7 +21,7 @@ function run(
   ...met: CallRecord["met"][]
 ): { id: string; held: Deno.FsFile } {
   const { id, file: held } = openRun(folder, fakeHost(NOW), false);
-  holdRun(held, job);
+  holdRun(folder, id, held, job);
   for (const one of met) addCall(folder, id, call(one));
   return { id, held };
 }
@@ -37,6 +37,20 @@ Deno.test("brokenRuns() sees a run once nobody holds it", () => {
   assertEquals([broken?.id, broken?.job], [id, "mail"]);
   assertEquals(broken?.startedAt, NOW);
   assertEquals(broken?.tally.calls.length, 1);
+});
+
+Deno.test("holdRun() names the job also where its line finds no room", () => {
+  using temp = new TempFolder();
+  const { id, file } = openRun(temp.path, fakeHost(NOW), false);
+  file.close();
+  // Open for reading alone: it takes no line, as on a full disk.
+  const held = Deno.openSync(join(temp.path, "runs", id), { read: true });
+  holdRun(temp.path, id, held, { ...JOB, resumable: true });
+  const later = fakeHost(NOW + 60);
+  assertEquals(brokenRuns(temp.path, later), []);
+  held.close();
+  const [broken] = brokenRuns(temp.path, later);
+  assertEquals([broken?.job, broken?.resumable], ["mail", true]);
 });
 
 Deno.test("settleBrokenRuns() owes a refused run whose guard was killed", async () => {

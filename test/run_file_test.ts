@@ -119,11 +119,11 @@ Deno.test("addCall() keeps a line that the run's file does not take", () => {
   const { probe, calls } = readRun(temp.path, id) ?? {};
   assertEquals([probe, calls?.map(({ met }) => met)], [
     true,
-    ["turns", "limit", "ok"],
+    ["turns", "limit", "ok", "limit"],
   ]);
   assertEquals(calls?.at(1)?.owedFrom, NOW);
   sweepRuns(temp.path, host);
-  assertEquals(readRun(temp.path, id)?.calls.length, 3);
+  assertEquals(readRun(temp.path, id)?.calls.length, 4);
   endRun(temp.path, id);
   assertEquals(readRun(temp.path, id), null);
   sweepRuns(temp.path, host);

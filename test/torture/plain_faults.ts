@@ -223,6 +223,13 @@ const FULL_DISKS: readonly {
     marker: /^CLAUDE_QUOTA_JOB_RAN .*exit=3 end=limit/m,
   },
   {
+    name: "full, and a resumable job is answered before it meets the limit",
+    claude: ["ok", "limit"],
+    job:
+      `$FILL; $GUARD --resumable -- /bin/sh -c 'claude -p 1; claude -p 2; exit 3'`,
+    marker: /^CLAUDE_QUOTA_JOB_SKIPPED .*exit=3/m,
+  },
+  {
     name: "filled by the job, which meets the limit",
     claude: ["limit"],
     job: `$GUARD -- /bin/sh -c '$FILL; claude -p 1; exit 3'`,
