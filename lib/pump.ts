@@ -18,6 +18,10 @@ export interface PumpOptions {
 
 const BUFFER_BYTES = 1 << 20;
 
+/** So much a pipe takes whole or not at all: PIPE_BUF, at least by POSIX. */
+const ATOMIC_BYTES = 512;
+const NEWLINE = 10;
+
 /**
  * Collects chunks while a write is under way and sends them as one: the first
  * goes out at once, and a slow reader costs two buffers of memory, no more.
@@ -30,6 +34,10 @@ class Writer {
   #filled = 0;
   #writing: Promise<void> | null = null;
   #failure: unknown = null;
+  /** The pipe was full once, and may be again. */
+  #full = false;
+  /** Milliseconds. */
+  #pause = 1;
 
   constructor(sink: Sink) {
     this.#sink = sink;
@@ -68,21 +76,54 @@ class Writer {
 
   async #writeAll(bytes: Uint8Array): Promise<void> {
     for (let done = 0; done < bytes.length;) {
-      done += await this.#writeSome(bytes.subarray(done));
+      const rest = bytes.subarray(done);
+      const piece = this.#full ? atomicPiece(rest) : rest;
+      const taken = await this.#tryWrite(piece);
+      if (taken !== null) done += taken;
+      else if (this.#keeps(piece)) {
+        done += piece.length;
+        await this.#untilTaken();
+      }
+      this.#full ||= taken === null;
     }
   }
 
-  /** Waits while a pipe is full that somebody who shares it has made non-blocking, as Node does. */
-  async #writeSome(bytes: Uint8Array): Promise<number> {
-    for (let pause = 1;; pause = Math.min(pause * 2, 50)) {
-      try {
-        return await this.#sink.write(bytes);
-      } catch (error) {
-        if (!(error instanceof Deno.errors.WouldBlock)) throw error;
-      }
-      await new Promise<void>((resolve) => after(pause / 1000, resolve));
-    }
+  /**
+   * Deno's stdout says that a pipe is full also if it has the bytes itself and
+   * could not pass them on: always for a piece of a line, never for a piece of
+   * whole lines that a pipe takes at once. For more nobody can tell: what was
+   * under way when a pipe is first found full may be written twice.
+   */
+  #keeps(piece: Uint8Array): boolean {
+    return this.#full && this.#sink === Deno.stdout &&
+      piece.at(-1) !== NEWLINE;
   }
+
+  async #untilTaken(): Promise<void> {
+    while (await this.#tryWrite(new Uint8Array()) === null);
+  }
+
+  /** Null, after a while, for a full pipe that somebody who shares it has made non-blocking, as Node does. */
+  async #tryWrite(bytes: Uint8Array): Promise<number | null> {
+    try {
+      const taken = await this.#sink.write(bytes);
+      this.#pause = 1;
+      return taken;
+    } catch (error) {
+      if (!(error instanceof Deno.errors.WouldBlock)) throw error;
+    }
+    const seconds = this.#pause / 1000;
+    await new Promise<void>((resolve) => after(seconds, resolve));
+    this.#pause = Math.min(this.#pause * 2, 50);
+    return null;
+  }
+}
+
+/** Whole lines as far as that much holds any, else a piece of a line. */
+function atomicPiece(bytes: Uint8Array): Uint8Array {
+  const piece = bytes.subarray(0, ATOMIC_BYTES);
+  const lines = piece.lastIndexOf(NEWLINE) + 1;
+  return lines > 0 ? piece.subarray(0, lines) : piece;
 }
 
 /**

@@ -230,3 +230,44 @@ async function python(): Promise<string> {
   }).output();
   return new TextDecoder().decode(stdout).trim();
 }
+
+/** Its stdout is a pipe as Node leaves it, read only when it is full. */
+const NON_BLOCKING = `
+import fcntl, os, select, subprocess, sys, time
+r, w = os.pipe()
+fcntl.fcntl(w, fcntl.F_SETFL, fcntl.fcntl(w, fcntl.F_GETFL) | os.O_NONBLOCK)
+guard = subprocess.Popen(sys.argv[1:], stdout=w)
+deadline = time.monotonic() + 60
+while guard.poll() is None:
+    if time.monotonic() > deadline: guard.kill()
+    if select.select([], [w], [], 0)[1]: time.sleep(0.001)
+    else: os.write(1, os.read(r, 4096))
+os.close(w)
+while data := os.read(r, 4096): os.write(1, data)
+sys.exit(guard.wait())
+`;
+
+Deno.test("a pipe that is full and does not block loses nothing and repeats next to nothing", async () => {
+  await using home = new Home();
+  const python3 = await python();
+  if (python3 === "") {
+    console.error("PYTHON IS MISSING: this is not tested");
+    return;
+  }
+  const claude = ownClaude(
+    home,
+    "lines",
+    `i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); echo "line $i"; done`,
+  );
+  const { code, stdout, stderr } = await home.run([
+    ...[python3, "-c", NON_BLOCKING],
+    ...home.words("quota_guard"),
+    ...["--claude", "--", "-p", "x"],
+  ], { env: { CLAUDE_REAL_BIN: join(claude, "claude") } });
+  assertEquals(code, 0, stderr);
+  const lines = stdout.split("\n");
+  const said = Array.from({ length: 20_000 }, (_, i) => `line ${i + 1}`);
+  assertEquals(lines.at(-2), said.at(-1));
+  assertEquals(said.filter((line) => !lines.includes(line)), []);
+  assert(lines.length < 1.6 * said.length, `${lines.length} lines`);
+});
