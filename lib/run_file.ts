@@ -70,7 +70,7 @@ export function openRun(
 export function sweepRuns(folder: string, host: Host): void {
   const runs = join(folder, "runs");
   const oldest = Math.floor(host.now()) - LONGEST_RUN;
-  const names = namesIn(runs);
+  const names = runNames(folder);
   for (const name of names) {
     const [id = ""] = name.split(" ", 1);
     if (!RUN_ID.test(id)) continue;
@@ -80,11 +80,12 @@ export function sweepRuns(folder: string, host: Host): void {
   }
 }
 
-function namesIn(folder: string): string[] {
+/** What lies in the folder of the runs; nothing if that cannot be looked at. */
+export function runNames(folder: string): string[] {
   try {
-    return [...Deno.readDirSync(folder)].map(({ name }) => name);
+    return [...Deno.readDirSync(join(folder, "runs"))].map(({ name }) => name);
   } catch {
-    // It cannot be looked at, or went meanwhile.
+    // No run has ever been started, say.
     return [];
   }
 }
@@ -129,7 +130,7 @@ export function readRun(folder: string, id: string, from = 0): Tally | null {
  */
 export function runText(folder: string, id: string, from = 0): string {
   let text = Deno.readTextFileSync(runPath(folder, id)).slice(from);
-  for (const name of namesIn(join(folder, "runs")).sort()) {
+  for (const name of runNames(folder).sort()) {
     const [, of, line] = BESIDE.exec(name) ?? [];
     // The last line in the file may be cut.
     if (of === id) text += `\n${line}\n`;
@@ -172,7 +173,9 @@ function addLine(folder: string, id: string, line: string): void {
  * @throws {Error} If the file cannot be made.
  */
 export function addBeside(folder: string, id: string, line: string): void {
-  const unique = `${Date.now()}-${randomDigits()}`;
+  // To the microsecond: one call may follow another within a millisecond.
+  const time = Math.floor((performance.timeOrigin + performance.now()) * 1000);
+  const unique = `${time}-${randomDigits()}`;
   openInFolder(`${runPath(folder, id)} ${unique} ${line.trim()}`, {
     append: true,
     create: true,
