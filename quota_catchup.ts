@@ -29,10 +29,10 @@ import {
 } from "./lib/kick.ts";
 import { openLaunchctl } from "./lib/launchctl.ts";
 import { groupTools } from "./lib/process_group.ts";
+import { reasonOf } from "./lib/reason.ts";
 import { policyFrom } from "./lib/settings.ts";
 import { setupMode } from "./lib/setup/setup_mode.ts";
 import type { Self } from "./lib/shim.ts";
-import { reasonOf } from "./lib/reason.ts";
 import { lockRound } from "./lib/state.ts";
 import { stateFolder } from "./lib/state_folder.ts";
 import { stopOnSignals } from "./lib/stop.ts";

@@ -14,9 +14,9 @@ import {
   parseGuardArguments,
 } from "./lib/guard_arguments.ts";
 import { denoHost, hideDenosNode } from "./lib/host.ts";
+import { reasonOf } from "./lib/reason.ts";
 import { runJob } from "./lib/run_job.ts";
 import { policyFrom } from "./lib/settings.ts";
-import { reasonOf } from "./lib/reason.ts";
 import { closeFolder, stateFolder } from "./lib/state_folder.ts";
 import { UsageError } from "./lib/usage.ts";
 

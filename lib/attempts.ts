@@ -8,8 +8,8 @@ import {
   nextAttempt,
   noProgressLine,
 } from "./progress_gate.ts";
-import { readRun, runLength } from "./run_file.ts";
 import { reasonOf } from "./reason.ts";
+import { readRun, runLength } from "./run_file.ts";
 
 /** `~` is the shell's, and a plist knows no shell. */
 function withHome(glob: string, home: string | undefined): string {

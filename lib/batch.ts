@@ -18,9 +18,9 @@ import { removeClaims } from "./claim.ts";
 import { type Guard, say } from "./guard.ts";
 import { ItemRuns } from "./item_runs.ts";
 import { noProgressLine } from "./progress_gate.ts";
+import { reasonOf } from "./reason.ts";
 import { readRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
-import { reasonOf } from "./reason.ts";
 import { printable } from "./terminal.ts";
 import { UsageError } from "./usage.ts";
 

@@ -17,8 +17,8 @@ import { type Claim, claimItem } from "./claim.ts";
 import { commitPart, PartError } from "./commit.ts";
 import { circuitNow, type Guard, say, sayTrouble } from "./guard.ts";
 import type { ItemRuns } from "./item_runs.ts";
-import { addCall } from "./run_file.ts";
 import { reasonOf } from "./reason.ts";
+import { addCall } from "./run_file.ts";
 import type { CallRecord } from "./tally.ts";
 
 /** What the items of a batch share. */

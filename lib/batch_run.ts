@@ -11,9 +11,9 @@ import { barLine, itemLine } from "./batch_report.ts";
 import { circuitStatus } from "./circuit.ts";
 import { circuitNow, refusalOf, say } from "./guard.ts";
 import { circuitOpenMarker } from "./marker.ts";
+import { reasonOf } from "./reason.ts";
 import { readRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
-import { reasonOf } from "./reason.ts";
 import { metLimit } from "./tally.ts";
 import { ProgressLine } from "./terminal.ts";
 

@@ -2,7 +2,7 @@ import { join } from "@std/path/join";
 import { writeAllSync } from "./atomic_file.ts";
 import { recordJob } from "./books.ts";
 import type { Host } from "./host.ts";
-import { addBeside, endRun, RUN_ID, runText } from "./run_file.ts";
+import { addBeside, endRun, RUN_ID, runNames, runText } from "./run_file.ts";
 import { updateState } from "./state.ts";
 import { parseTally, type Tally, verdict } from "./tally.ts";
 
@@ -54,15 +54,11 @@ export function holdRun(
 /** The runs in a state folder that nobody holds any more. */
 export function brokenRuns(folder: string, host: Host): BrokenRun[] {
   const runs: BrokenRun[] = [];
-  try {
-    for (const { name } of Deno.readDirSync(join(folder, "runs"))) {
-      const startedAt = Number(name.slice(0, 10));
-      if (!RUN_ID.test(name) || startedAt > host.now() - TOO_YOUNG) continue;
-      const run = brokenRun(folder, name, startedAt);
-      if (run !== null) runs.push(run);
-    }
-  } catch {
-    // No run has ever been started, or they cannot be looked at.
+  for (const name of runNames(folder)) {
+    const startedAt = Number(name.slice(0, 10));
+    if (!RUN_ID.test(name) || startedAt > host.now() - TOO_YOUNG) continue;
+    const run = brokenRun(folder, name, startedAt);
+    if (run !== null) runs.push(run);
   }
   return runs.sort((a, b) => a.startedAt - b.startedAt);
 }

@@ -2,11 +2,11 @@ import { dirname } from "@std/path/dirname";
 import { join } from "@std/path/join";
 import type { Host } from "./host.ts";
 import { pathEntries } from "./real_claude.ts";
+import { reasonOf } from "./reason.ts";
 import { endRun, readRun, startRun } from "./run_file.ts";
 import { ENV } from "./settings.ts";
 import { guardCommand, type Self } from "./shim.ts";
 import { shellWords } from "./shell_words.ts";
-import { reasonOf } from "./reason.ts";
 
 /** One cheap request: does the allowance answer? */
 const PROBE_ARGS = [

@@ -9,9 +9,9 @@ import {
   type LaunchAgent,
 } from "../launch_agent.ts";
 import { findRealClaude, LAUNCHD_PATH } from "../real_claude.ts";
+import { reasonOf } from "../reason.ts";
 import { ENV } from "../settings.ts";
 import { shimPath } from "../shim.ts";
-import { reasonOf } from "../reason.ts";
 import { readCircuit } from "../state.ts";
 import { unknownWordings } from "../unknown_log.ts";
 import { CATCHUP_LABEL } from "./catchup_agent.ts";

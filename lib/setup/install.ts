@@ -3,8 +3,8 @@ import { ensureDirSync } from "@std/fs/ensure-dir";
 import { replaceFile } from "../atomic_file.ts";
 import { formatDuration } from "../duration.ts";
 import { launchctlStatus } from "../launchctl.ts";
-import { isGone } from "../service.ts";
 import { reasonOf } from "../reason.ts";
+import { isGone } from "../service.ts";
 import type { CommandOf } from "./arguments.ts";
 import {
   CATCHUP_LABEL,

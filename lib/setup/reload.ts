@@ -5,8 +5,8 @@ import {
   type Launchctl,
   launchctlStatus,
 } from "../launchctl.ts";
-import { isGone } from "../service.ts";
 import { reasonOf } from "../reason.ts";
+import { isGone } from "../service.ts";
 import { Refusal, type SetupWorld } from "./setup_world.ts";
 
 /** launchd gives a job 20 s to end, and some jobs more. */

@@ -4,9 +4,9 @@ import {
   type LaunchAgent,
 } from "../launch_agent.ts";
 import { labelProblem } from "../marker.ts";
+import { reasonOf } from "../reason.ts";
 import { guardCommand } from "../shim.ts";
 import { ENV } from "../settings.ts";
-import { reasonOf } from "../reason.ts";
 import {
   openAgent,
   type OpenedAgent,

@@ -1,6 +1,7 @@
 /** A job and its call on their way through the guard, under strace. */
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path/join";
+import type { EndingName } from "../../lib/ending.ts";
 import { brokenRuns, settleBrokenRuns } from "../../lib/broken_run.ts";
 import { fakeHost } from "../fake_host.ts";
 import { textOf } from "../files.ts";
@@ -26,18 +27,7 @@ import {
 import { type Injection, straceWords, type SystemCall } from "./strace.ts";
 
 /** How a call may end. */
-type Met =
-  | "ok"
-  | "limit"
-  | "opus-limit"
-  | "suspected"
-  | "budget"
-  | "turns"
-  | "throttle"
-  | "overloaded"
-  | "auth"
-  | "failed"
-  | "killed";
+type Met = EndingName | "opus-limit";
 
 /** Outputs of the stand-in that have another name. */
 const OUTPUTS: { [met in Met]?: string } = {
