@@ -12,7 +12,7 @@ import {
 import type { Batch } from "./batch_arguments.ts";
 import { clashOf, itemName, parseItems } from "./batch_items.ts";
 import { batchExit, stallRemedy, summaryLine } from "./batch_plan.ts";
-import { orderItems, worstCost } from "./batch_record.ts";
+import { type DoneMarker, orderItems, worstCost } from "./batch_record.ts";
 import { BatchRun } from "./batch_run.ts";
 import { removeClaims } from "./claim.ts";
 import { type Guard, say } from "./guard.ts";
@@ -100,6 +100,18 @@ function outerRunOf(guard: Guard): string | null {
     : null;
 }
 
+function byPath(
+  markers: readonly DoneMarker[],
+  paths: ItemMap,
+): Map<string, DoneMarker> {
+  const found = new Map<string, DoneMarker>();
+  for (const marker of markers) {
+    const place = paths.get(marker.name);
+    if (place !== undefined) found.set(place.done, marker);
+  }
+  return found;
+}
+
 async function runItems(
   guard: Guard,
   batch: Batch,
@@ -109,7 +121,7 @@ async function runItems(
 ): Promise<number> {
   sweepLeftovers(dir);
   const items = [...paths.keys()];
-  const runs = new ItemRuns(guard, guard.host.env(ENV.job) ?? "batch");
+  using runs = new ItemRuns(guard, guard.host.env(ENV.job) ?? "batch");
   const work = {
     guard,
     command,
@@ -118,11 +130,12 @@ async function runItems(
     runs,
     outerRun: outerRunOf(guard),
   };
-  const queue = orderItems(items, readDone(dir), readFailed(dir));
+  const before = readDone(dir);
+  const queue = orderItems(items, before, readFailed(dir));
   const run = new BatchRun(work, batch, paths, queue);
   await run.seeToAll();
   removeClaims(dir);
-  const done = readDone(dir);
+  const done = readDone(dir, byPath([...before.values(), ...run.done], paths));
   const failed = readFailed(dir);
   for (const item of failed.keys()) {
     const place = paths.get(item);

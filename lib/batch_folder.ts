@@ -76,11 +76,13 @@ export function ignoresCase(dir: string): boolean {
 function readRecords<T extends { name: string }>(
   folder: string,
   parse: (text: string) => T | null,
+  known: ReadonlyMap<string, T> = new Map(),
 ): Map<string, T> {
   const records = new Map<string, T>();
   for (const file of namesIn(folder)) {
     if (!file.endsWith(".json")) continue;
-    const record = readRecord(join(folder, file), parse);
+    const path = join(folder, file);
+    const record = known.get(path) ?? readRecord(path, parse);
     if (record !== null) records.set(record.name, record);
   }
   return records;
@@ -98,9 +100,16 @@ function readRecord<T>(
   }
 }
 
-/** All done markers, by item. */
-export function readDone(dir: string): Map<string, DoneMarker> {
-  return readRecords(join(dir, "done"), parseDoneMarker);
+/**
+ * All done markers, by item.
+ *
+ * @param known Markers by their paths; those that are still there are not read
+ */
+export function readDone(
+  dir: string,
+  known?: ReadonlyMap<string, DoneMarker>,
+): Map<string, DoneMarker> {
+  return readRecords(join(dir, "done"), parseDoneMarker, known);
 }
 
 /** All records of failures, by item. */

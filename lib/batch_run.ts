@@ -7,6 +7,7 @@ import {
   settle,
   type Standing,
 } from "./batch_plan.ts";
+import type { DoneMarker } from "./batch_record.ts";
 import { barLine, itemLine } from "./batch_report.ts";
 import { circuitStatus } from "./circuit.ts";
 import { circuitNow, refusalOf, say } from "./guard.ts";
@@ -31,6 +32,8 @@ export class BatchRun {
   #running = 0;
   /** How far it is. */
   standing: Standing;
+  /** Markers of what it has committed. */
+  readonly done: DoneMarker[] = [];
 
   /**
    * Begins nothing yet.
@@ -126,6 +129,7 @@ export class BatchRun {
     const end = await this.#runOrFail(item, paths, probe);
     this.#running--;
     this.standing = settle(this.standing, end, this.#batch);
+    if (end.kind === "committed") this.done.push(end.marker);
     if (end.kind === "elsewhere") this.#elsewhere.push(item);
     else this.#say(item, end);
   }

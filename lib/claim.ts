@@ -26,12 +26,12 @@ export class Claim implements Disposable {
   }
 
   /** Makes the text all that its file holds, and flushes it to disk. */
-  async write(text: string): Promise<void> {
+  write(text: string): void {
     // A dead process, or an attempt of ours, may have left something in it.
     this.#file.truncateSync();
     this.#file.seekSync(0, Deno.SeekMode.Start);
     writeAllSync(this.#file, new TextEncoder().encode(text));
-    await this.#file.sync();
+    this.#file.syncSync();
   }
 
   /**

@@ -101,8 +101,12 @@ export async function commitPart(
   };
   // Neither has its name yet: which one is flushed first says nothing, and
   // together they wait for the disk once.
-  const text = JSON.stringify(marker) + "\n";
-  await Promise.all([syncFile(part), claim.write(text)]);
+  const flushed = syncFile(part);
+  try {
+    claim.write(JSON.stringify(marker) + "\n");
+  } finally {
+    await flushed;
+  }
   Deno.renameSync(part, paths.out);
   // Two folders may reach the disk in any order; the marker has to be second.
   syncFolder(folder);

@@ -1,5 +1,5 @@
 import type { Guard } from "./guard.ts";
-import { endRun, readRun, startRun } from "./run_file.ts";
+import { endRun, readRun, renewRun, startRun } from "./run_file.ts";
 import { prepareRun, runEnvironment } from "./watch.ts";
 import { ENV } from "./settings.ts";
 import type { CallRecord } from "./tally.ts";
@@ -16,10 +16,12 @@ export interface GuardRun {
  * The guard's runs of the items of a batch, one an attempt. Shim and environment
  * are the same for all of a batch; to find them anew takes longer than all else.
  */
-export class ItemRuns {
+export class ItemRuns implements Disposable {
   readonly #guard: Guard;
   readonly #label: string;
   #env: Record<string, string> | null = null;
+  /** Begun with the files of runs that are over; nobody knows their ids yet. */
+  readonly #spare: string[] = [];
 
   /**
    * No run yet.
@@ -40,7 +42,8 @@ export class ItemRuns {
     const { folder, host } = this.#guard;
     try {
       if (folder !== null && this.#env !== null) {
-        const id = startRun(folder, host, probe);
+        const id = (probe ? undefined : this.#spare.pop()) ??
+          startRun(folder, host, probe);
         const own = { [ENV.run]: id, [ENV.probe]: probe ? "1" : "" };
         return { id, env: { ...this.#env, ...own } };
       }
@@ -63,7 +66,19 @@ export class ItemRuns {
 
   /** Ends a run. */
   end({ id }: GuardRun): void {
+    const { folder, host } = this.#guard;
+    if (folder === null || id === null) return;
+    try {
+      this.#spare.push(renewRun(folder, host, id));
+    } catch {
+      endRun(folder, id);
+    }
+  }
+
+  /** Removes the files that no run needs any more. */
+  [Symbol.dispose](): void {
     const { folder } = this.#guard;
-    if (folder !== null && id !== null) endRun(folder, id);
+    if (folder === null) return;
+    for (const id of this.#spare) endRun(folder, id);
   }
 }

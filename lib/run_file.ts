@@ -47,7 +47,7 @@ export function openRun(
 ): { id: string; file: Deno.FsFile } {
   ensureFolder(folder, host);
   ensureOwnFolder(join(folder, "runs"), host);
-  const id = `${Math.floor(host.now())}-${Deno.pid}-${randomDigits()}`;
+  const id = newId(host);
   const file = Deno.openSync(runPath(folder, id), {
     append: true,
     createNew: true,
@@ -61,6 +61,24 @@ export function openRun(
     throw error;
   }
   return { id, file };
+}
+
+function newId(host: Host): string {
+  return `${Math.floor(host.now())}-${Deno.pid}-${randomDigits()}`;
+}
+
+/**
+ * Ends a run as {@linkcode endRun} does and begins another with its file: to
+ * make a file and to remove one is dear on many disks.
+ *
+ * @returns The new run's id
+ * @throws {Error} If its file is gone, or cannot be emptied.
+ */
+export function renewRun(folder: string, host: Host, id: string): string {
+  const next = newId(host);
+  Deno.renameSync(runPath(folder, id), runPath(folder, next));
+  if (runLength(folder, next) > 0) Deno.truncateSync(runPath(folder, next));
+  return next;
 }
 
 /**

@@ -108,14 +108,11 @@ async function startJob(
     return end;
   };
   const { gate } = job;
-  const ending = gate === null
-    ? attempt()
-    : import("./attempts.ts").then(({ runAttempts }) =>
+  const end = gate === null
+    ? await attempt()
+    : await import("./attempts.ts").then(({ runAttempts }) =>
       runAttempts(guard, gate, run.id, attempt)
     );
-  // The job runs meanwhile.
-  if (folder !== null) sweepRuns(folder, host);
-  const end = await ending;
   const tally = tallyOf(guard, run);
   const circuitOpen = probe && end.code !== 0 && tally.calls.length === 0 &&
     circuitStatus(await circuitNow(guard), host.now()).is_open;
@@ -149,6 +146,8 @@ async function startJob(
     seconds: Math.round(host.monotonic() - started),
     owed_from: skipped ? outcome.owedFrom : null,
   }, LOCK_WAIT);
+  // A job without a call shall cost as little as it can.
+  if (folder !== null && tally.calls.length > 0) sweepRuns(folder, host);
   return end.code;
 }
 

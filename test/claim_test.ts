@@ -56,7 +56,7 @@ Deno.test("removeClaims() keeps a folder in use", () => {
   assertEquals([...Deno.readDirSync(folder.path)], []);
 });
 
-Deno.test("Claim.moveTo() makes its file another, once it says what it should", async () => {
+Deno.test("Claim.moveTo() makes its file another, once it says what it should", () => {
   using folder = new Folder();
   const marker = join(folder.path, "marker");
   const inside = join(folder.path, CLAIMS, "a");
@@ -64,8 +64,8 @@ Deno.test("Claim.moveTo() makes its file another, once it says what it should", 
   Deno.writeTextFileSync(inside, "what a dead process wrote");
   const claim = claimItem(folder.path, "a");
   assert(claim !== null);
-  await claim.write("too long");
-  await claim.write("short");
+  claim.write("too long");
+  claim.write("short");
   assertEquals(textOf(inside), "short");
   claim.moveTo(marker);
   assertEquals(folder.claims(), []);
@@ -77,12 +77,12 @@ Deno.test("Claim.moveTo() makes its file another, once it says what it should", 
   assertEquals(textOf(marker), "short");
 });
 
-Deno.test("Claim.moveTo() takes no file that is another's", async () => {
+Deno.test("Claim.moveTo() takes no file that is another's", () => {
   using folder = new Folder();
   const marker = join(folder.path, "marker");
   using claim = claimItem(folder.path, "a");
   assert(claim !== null);
-  await claim.write("mine");
+  claim.write("mine");
   Deno.removeSync(join(folder.path, CLAIMS), { recursive: true });
   assertThrows(() => claim.moveTo(marker), Error, "was removed");
   using other = claimItem(folder.path, "a");

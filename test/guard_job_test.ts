@@ -38,6 +38,17 @@ Deno.test("a job runs with its exit code, and its log and the books say so", asy
   assertEquals([...Deno.readDirSync(join(home.state, "runs"))], []);
 });
 
+Deno.test("a job with a call sweeps what other runs left", async () => {
+  await using home = new Home();
+  const left = join(home.state, "runs", "1000000000-1-aaaaaaaa");
+  await runJob(home, "mail", "true");
+  Deno.writeTextFileSync(left, "");
+  await runJob(home, "mail", "true");
+  assertEquals(textOf(left), "");
+  await runJob(home, "mail", "claude -p hi");
+  assertEquals([...Deno.readDirSync(join(home.state, "runs"))], []);
+});
+
 Deno.test("a job learns who it is, and claude is the guard's", async () => {
   await using home = new Home();
   const { stdout } = await runJob(home, "mail", "env; command -v claude");

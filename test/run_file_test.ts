@@ -4,6 +4,7 @@ import {
   addCall,
   endRun,
   readRun,
+  renewRun,
   startRun,
   sweepRuns,
 } from "../lib/run_file.ts";
@@ -33,6 +34,23 @@ Deno.test("startRun() begins a tally that calls add to until endRun()", () => {
   addCall(folder, id, aCall("ok"));
   assertEquals(readRun(folder, id), null);
   endRun(folder, id);
+});
+
+Deno.test("renewRun() ends a run and begins another, with nothing of the first in it", () => {
+  using temp = new TempFolder();
+  const folder = join(temp.path, "state");
+  const host = fakeHost(NOW);
+  const first = startRun(folder, host, false);
+  addCall(folder, first, aCall("limit"));
+  const second = renewRun(folder, host, first);
+  assert(first !== second);
+  assertEquals(readRun(folder, first), null);
+  assertEquals(readRun(folder, second), { probe: false, calls: [] });
+  addCall(folder, first, aCall("limit"));
+  addCall(folder, second, aCall("ok"));
+  assertEquals(readRun(folder, second)?.calls, [aCall("ok")]);
+  assertEquals([...Deno.readDirSync(join(folder, "runs"))].length, 1);
+  assertThrows(() => renewRun(folder, host, first), Deno.errors.NotFound);
 });
 
 Deno.test("startRun() knows a run that holds the probe, and tells runs apart", () => {
