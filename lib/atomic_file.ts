@@ -21,9 +21,9 @@ export function writeAllSync(
   }
 }
 
-/** Eight hexadecimal digits for a name; `crypto` would take longer to load. */
+/** Eight digits for a name; `crypto` would take longer to load. */
 export function randomDigits(): string {
-  return Math.random().toString(16).slice(2, 10).padEnd(8, "0");
+  return Math.floor(Math.random() * 1e8).toString().padStart(8, "0");
 }
 
 /** Flushes a folder, so that a rename in it survives a power cut (fsync(2)). */

@@ -9,7 +9,7 @@ import {
   noProgressLine,
 } from "./progress_gate.ts";
 import { reasonOf } from "./reason.ts";
-import { readRun, runLength } from "./run_file.ts";
+import { readOwnRun, runLength } from "./run_file.ts";
 
 /** `~` is the shell's, and a plist knows no shell. */
 function withHome(glob: string, home: string | undefined): string {
@@ -48,7 +48,7 @@ export async function runAttempts(
     const from = folder !== null && run !== null ? runLength(folder, run) : 0;
     const end = await attempt();
     const tally = folder !== null && run !== null
-      ? readRun(folder, run, from)
+      ? readOwnRun(folder, run, from)
       : null;
     const tried = { end, calls: tally?.calls ?? [] };
     if (most === null || guard.signals.code !== null) return end;

@@ -1,5 +1,5 @@
 import type { Guard } from "./guard.ts";
-import { endRun, readRun, renewRun, startRun } from "./run_file.ts";
+import { endRun, readOwnRun, renewRun, startRun } from "./run_file.ts";
 import { prepareRun, runEnvironment } from "./watch.ts";
 import { ENV } from "./settings.ts";
 import type { CallRecord } from "./tally.ts";
@@ -60,7 +60,7 @@ export class ItemRuns implements Disposable {
   calls({ id }: GuardRun): CallRecord[] {
     const { folder } = this.#guard;
     return folder !== null && id !== null
-      ? readRun(folder, id)?.calls ?? []
+      ? readOwnRun(folder, id)?.calls ?? []
       : [];
   }
 

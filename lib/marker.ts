@@ -3,6 +3,10 @@
  * log. Their forms are those of the Python original, and its users' scripts
  * read them: new keys go before `ts=`, none is renamed.
  */
+import { isVisibleAscii } from "./ascii.ts";
+
+/** In characters. */
+const LONGEST_REASON = 80;
 
 /** What the newest marker of a job says. */
 export interface JobMarker {
@@ -29,6 +33,7 @@ export interface Refusal {
 /** Says what is wrong with a job label, or null: a marker is split at blanks. */
 export function labelProblem(label: string): string | null {
   if (label === "") return "a label must not be empty";
+  if (isVisibleAscii(label, false)) return null;
   // deno-lint-ignore no-control-regex -- control characters are what is refused
   if (/[\s\u0000-\u001f\u007f-\u009f]/.test(label)) {
     return `label ${
@@ -40,9 +45,13 @@ export function labelProblem(label: string): string | null {
 
 /** Makes a reason one word that fits a marker: 80 characters, no blanks. */
 export function reasonWord(reason: string, fallback = "manual"): string {
+  if (reason === "") return fallback;
+  if (reason.length <= LONGEST_REASON && isVisibleAscii(reason, false)) {
+    return reason;
+  }
   // deno-lint-ignore no-control-regex -- control characters are what is replaced
   const word = reason.trim().replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, "_");
-  return [...word].slice(0, 80).join("") || fallback;
+  return [...word].slice(0, LONGEST_REASON).join("") || fallback;
 }
 
 /** The job was not started: the circuit is open. */

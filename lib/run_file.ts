@@ -132,7 +132,15 @@ export function runLength(folder: string, id: string): number {
  * @param from Leaves out what stands before that place of the file
  */
 export function readRun(folder: string, id: string, from = 0): Tally | null {
-  if (!RUN_ID.test(id)) return null;
+  return RUN_ID.test(id) ? readOwnRun(folder, id, from) : null;
+}
+
+/** The calls of a run of this very guard, as {@linkcode readRun} gives them. */
+export function readOwnRun(
+  folder: string,
+  id: string,
+  from = 0,
+): Tally | null {
   try {
     return parseTally(runText(folder, id, from));
   } catch {

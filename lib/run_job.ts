@@ -20,7 +20,7 @@ import {
   skippedMarker,
 } from "./marker.ts";
 import { reasonOf } from "./reason.ts";
-import { endRun, readRun, sweepRuns } from "./run_file.ts";
+import { endRun, readOwnRun, sweepRuns } from "./run_file.ts";
 import { LOCK_WAIT, updateState } from "./state.ts";
 import { type Tally, verdict, worstEnding } from "./tally.ts";
 import { prepareRun, runEnvironment, type Watch } from "./watch.ts";
@@ -154,7 +154,7 @@ async function startJob(
 function tallyOf(guard: Guard, { id }: Watch): Tally {
   const { folder } = guard;
   if (folder === null || id === null) return NO_CALLS;
-  const tally = readRun(folder, id);
+  const tally = readOwnRun(folder, id);
   if (tally === null) {
     const file = `"${folder}/runs/${id}"`;
     sayTrouble(guard, `what the job's calls met is not known: no ${file}`);

@@ -207,7 +207,8 @@ export async function updateState<R>(
         );
       },
     });
-    sweepLeftovers(folder);
+    // Beside a flush it costs nothing; all else shall be quick.
+    if (next.circuit !== undefined || next.sync) sweepLeftovers(folder);
     if (next.circuit !== undefined && next.circuit !== circuit) {
       const json = JSON.stringify(circuitJson(next.circuit), null, 2);
       replaceFile(join(folder, CIRCUIT_FILE), json + "\n", { sync: true });

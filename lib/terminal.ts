@@ -1,3 +1,5 @@
+import { isVisibleAscii } from "./ascii.ts";
+
 /** A terminal, as far as it is needed. */
 export interface Terminal {
   /** False for a file or a pipe. */
@@ -8,6 +10,7 @@ export interface Terminal {
 
 /** Text from elsewhere without what would command a terminal. */
 export function printable(text: string): string {
+  if (isVisibleAscii(text, true)) return text;
   // deno-lint-ignore no-control-regex -- control characters are what is replaced
   return text.replace(/[\x00-\x1f\x7f-\x9f]+/g, "\ufffd");
 }

@@ -199,7 +199,11 @@ Deno.test("updateState() sweeps what dead writers left, and nothing else", async
   ) {
     Deno.writeTextFileSync(join(temp.path, name), "half");
   }
-  await updateState(temp.path, host, () => ({ result: null }));
+  await updateState(temp.path, host, ({ books }) => ({
+    books,
+    sync: true,
+    result: null,
+  }));
   assertEquals(temp.names(), [...mine, "state.json.lock"].sort());
 });
 

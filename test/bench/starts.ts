@@ -31,19 +31,17 @@ export async function starts(
   rounds: number,
 ): Promise<Figure[]> {
   const claude = executable(join(folder, "claude"), "echo OK");
-  const open = { CLAUDE_QUOTA_DIR: join(folder, "open") };
-  const closed = { CLAUDE_QUOTA_DIR: join(folder, "closed") };
-  for (const { CLAUDE_QUOTA_DIR } of [open, closed]) {
-    Deno.mkdirSync(CLAUDE_QUOTA_DIR, { mode: 0o700 });
-    Deno.writeTextFileSync(
-      join(CLAUDE_QUOTA_DIR, "state.json"),
-      JSON.stringify({
-        open_until: CLAUDE_QUOTA_DIR === open.CLAUDE_QUOTA_DIR
-          ? Math.floor(Date.now() / 1000) + 86_400
-          : 0,
-      }),
-    );
-  }
+  /** One for each script: it writes the shim anew that another has written. */
+  const state = (name: string, openFor: number): Record<string, string> => {
+    const path = join(folder, name);
+    Deno.mkdirSync(path, { mode: 0o700 });
+    const open_until = openFor && Math.floor(Date.now() / 1000) + openFor;
+    const file = join(path, "state.json");
+    Deno.writeTextFileSync(file, JSON.stringify({ open_until }));
+    return { CLAUDE_QUOTA_DIR: path };
+  };
+  const open = state("open", 86_400);
+  const closed = state("closed", 0);
   const guard = (kind: "source" | "bundle", ...args: string[]): string[] => [
     ...scriptCommand("quota_guard", kind, {}),
     ...args,
@@ -56,7 +54,10 @@ export async function starts(
     "skip": { words: guard("bundle", ...job), env: open },
     "skip, from source": { words: guard("source", ...job), env: open },
     "run": { words: guard("bundle", ...job), env: closed },
-    "run, from source": { words: guard("source", ...job), env: closed },
+    "run, from source": {
+      words: guard("source", ...job),
+      env: state("closed, source", 0),
+    },
     "call": {
       words: guard("bundle", "--claude", "--", "-p", "hi"),
       env: calling,
@@ -66,7 +67,7 @@ export async function starts(
       env: calling,
     },
     "Python skip": { words: python, env: open },
-    "Python run": { words: python, env: closed },
+    "Python run": { words: python, env: state("closed, Python", 0) },
     "flock(1)": { words: ["flock", join(folder, "lock"), "true"] },
     "chronic": { words: ["chronic", "true"] },
   };
