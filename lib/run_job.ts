@@ -55,7 +55,7 @@ export async function runJob(guard: Guard, job: Job): Promise<number> {
     }
   }
   const ts = Math.floor(guard.host.now());
-  guard.host.say(skippedMarker(job.label, refusal, ts));
+  writeJobMarker(skippedMarker(job.label, refusal, ts));
   await recordOutcome(guard, job.label, {
     outcome: "skipped",
     ts,
@@ -130,7 +130,7 @@ async function startJob(
     say(guard, "budget stop: raise --max-budget-usd or do fewer items a run");
   }
   // The marker first: the log has it whatever happens to the books.
-  writeFinalMarker(
+  writeJobMarker(
     skipped
       ? refusedMarker(job.label, outcome.reason, end.code, ts)
       : ranMarker(job.label, end.code, outcome.end, ts),
@@ -205,8 +205,11 @@ function sayEnd(guard: Guard, job: Job, end: ChildEnd): void {
   }
 }
 
-/** The job's output may have ended without a newline: the marker starts a line of its own. */
-function writeFinalMarker(marker: string): void {
+/**
+ * Output may have ended without a newline, that of this run or of one before in
+ * the same log: what is owed is read from the start of a line.
+ */
+function writeJobMarker(marker: string): void {
   const lead = Deno.stderr.isTerminal() ? "" : "\n";
   writeStderr(`${lead}${marker}\n`);
 }
