@@ -78,6 +78,7 @@ async function recordOutcome(
   if (guard.folder === null) return;
   const recorded = await updateState(guard.folder, guard.host, (state) => ({
     books: recordJob(state.books, label, entry),
+    quick: true,
     result: null,
   }), lockWait(guard, seconds));
   if (!recorded.done) {

@@ -38,6 +38,8 @@ export interface Change<R> {
   books?: Books;
   /** Flush the books to disk: no log repeats what is new in them. */
   sync?: boolean;
+  /** In a hurry: others sweep what dead writers left. */
+  quick?: boolean;
   /** What the one who asked for the change wants to know. */
   result: R;
 }
@@ -207,8 +209,7 @@ export async function updateState<R>(
         );
       },
     });
-    // Beside a flush it costs nothing; all else shall be quick.
-    if (next.circuit !== undefined || next.sync) sweepLeftovers(folder);
+    if (!next.quick) sweepLeftovers(folder);
     if (next.circuit !== undefined && next.circuit !== circuit) {
       const json = JSON.stringify(circuitJson(next.circuit), null, 2);
       replaceFile(join(folder, CIRCUIT_FILE), json + "\n", { sync: true });

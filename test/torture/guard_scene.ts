@@ -420,7 +420,7 @@ export class GuardScene implements AsyncDisposable {
       writeState(home, "state.json", "{}");
       assertQuiet(await runBounded(home, this.#shell("next", "true")));
     }
-    // Who waits for the disk sweeps.
+    // A job without a call is too quick to sweep.
     const words = home.words("quota_guard", { kind: "bundle" });
     assertEquals((await runBounded(home, [...words, "--close"])).code, 0);
     const left = namesBelow(home.state).filter((name) => name.endsWith(".tmp"));
