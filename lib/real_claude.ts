@@ -13,9 +13,11 @@ const GUARD_NAME =
 
 /** The entries of PATH. */
 export function pathEntries(env: Host["env"]): string[] {
-  return (env("PATH") ?? LAUNCHD_PATH).split(":").filter((entry) =>
-    entry !== ""
-  );
+  return entriesOf(env("PATH") ?? LAUNCHD_PATH);
+}
+
+function entriesOf(path: string): string[] {
+  return path.split(":").filter((entry) => entry !== "");
 }
 
 function realPath(path: string): string | null {
@@ -99,7 +101,7 @@ export function findRealClaude(
   if (named !== null) return named;
   const home = env("HOME");
   const places = [
-    ...searchPath(env).split(":").map((entry) => `${entry}/claude`),
+    ...entriesOf(searchPath(env)).map((entry) => `${entry}/claude`),
     ...(home === undefined ? [] : HOME_PLACES.map((rest) => `${home}/${rest}`)),
     ...SYSTEM_PLACES,
     ...pathEntries(env).map((entry) => `${entry}/claude`),

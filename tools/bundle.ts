@@ -48,23 +48,30 @@ async function denoBundle(...args: string[]): Promise<void> {
   }
 }
 
-async function bundle(script: string): Promise<string> {
+async function packed(script: string): Promise<string> {
   const split = Deno.makeTempDirSync();
-  await denoBundle("--code-splitting", "--outdir", split, `${script}.ts`);
-  const packed = await pack(
-    split,
-    `${script}.js`,
-    (from, to, external) =>
-      denoBundle(
-        ...external.flatMap((file) => ["--external", file]),
-        "--output",
-        to,
-        from,
-      ),
-  );
-  Deno.removeSync(split, { recursive: true });
+  try {
+    await denoBundle("--code-splitting", "--outdir", split, `${script}.ts`);
+    return await pack(
+      split,
+      `${script}.js`,
+      (from, to, external) =>
+        denoBundle(
+          ...external.flatMap((file) => ["--external", file]),
+          "--output",
+          to,
+          from,
+        ),
+    );
+  } finally {
+    Deno.removeSync(split, { recursive: true });
+  }
+}
+
+async function bundle(script: string): Promise<string> {
+  const text = withoutCachePaths(await packed(script));
   const file = join(folder, `${script}.js`);
-  const [shebang = "", ...rest] = withoutCachePaths(packed).split("\n");
+  const [shebang = "", ...rest] = text.split("\n");
   if (!shebang.startsWith("#!") || !shebang.includes(" deno run ")) {
     throw new Error(`${file} does not start with the shebang of its source`);
   }
