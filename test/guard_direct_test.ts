@@ -47,7 +47,7 @@ async function traces(
     ).map(([name, value]) => [
       name,
       name === "CLAUDE_QUOTA_RUN"
-        ? value.replace(/\d/g, "N").replace(/[0-9a-fN]+$/, "x")
+        ? value.replace(/\d+/g, "N").replace(/[0-9a-fN]+$/, "x")
         : value.replaceAll(home.path, "HOME"),
     ]).sort();
     return [call.arguments, Object.fromEntries(env)];
