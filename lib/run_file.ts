@@ -77,7 +77,12 @@ function newId(host: Host): string {
 export function renewRun(folder: string, host: Host, id: string): string {
   const next = newId(host);
   Deno.renameSync(runPath(folder, id), runPath(folder, next));
-  if (runLength(folder, next) > 0) Deno.truncateSync(runPath(folder, next));
+  try {
+    if (runLength(folder, next) > 0) Deno.truncateSync(runPath(folder, next));
+  } catch (error) {
+    endRun(folder, next);
+    throw error;
+  }
   return next;
 }
 
