@@ -25,7 +25,6 @@ export interface ChildOptions {
   unset?: readonly string[];
   /** After so many seconds SIGTERM, after another {@linkcode KILL_GRACE} SIGKILL. */
   timeout?: number | undefined;
-  /** @default {"inherit"} */
   /** Where its standard input comes from. @default {"inherit"} */
   stdin?: "inherit" | "null";
 }

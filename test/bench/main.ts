@@ -15,8 +15,8 @@ import { updates } from "./updates.ts";
 type Group = (folder: string, rounds: number) => Promise<Figure[]>;
 
 /**
- * The larger a run, the fewer of them. The last ones remove files by
- * the thousand, after which a disk may be slow to make new ones.
+ * The larger a run, the fewer of them. The last ones remove files by the
+ * thousand, after which a disk may be slow to make new ones.
  */
 const groups: Record<string, [Group, number]> = {
   start: [starts, 1],
