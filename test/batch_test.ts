@@ -7,6 +7,7 @@ import {
   Home,
   runGuard,
   type RunOptions,
+  together,
   until,
 } from "./harness.ts";
 
@@ -434,17 +435,19 @@ Deno.test("--batch passes a signal on and leaves what was started as it was", as
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     await using home = new BatchHome().items("a", "b", "c", "d");
     const got = join(home.path, "got");
+    const ready = join(home.path, "ready");
     // Ends with 0 and a whole part: still nobody knows what it had in mind.
     const worker = home.worker(`
       finish() { ${writes}; echo x >> '${got}'; exit 0; }
       trap finish TERM INT
+      echo x >> '${ready}'
       while :; do sleep 0.05; done`);
     const child = home.start([
       ...home.words("quota_guard"),
       ...["--batch", home.list, "--into", home.out, "--workers", "2"],
       ...["--", worker],
     ]);
-    await until(() => home.tried().length === 2, "two workers run");
+    await until(() => textOf(ready) === "x\nx\n", "two workers run");
     child.kill(signal);
     const { code, stderr } = await child.output();
     assertEquals(
@@ -529,7 +532,7 @@ Deno.test("--batch: two on one folder share the items", async () => {
   const items = Array.from({ length: 24 }, (_, i) => `item ${i}`);
   await using home = new BatchHome().items(...items);
   const worker = home.worker(`sleep 0.01; ${writes}`);
-  const runs = await Promise.all(
+  const runs = await together(
     [1, 2].map(() => home.batch(["--workers", "3"], [worker])),
   );
   assertEquals(runs.map((run) => run.code), [0, 0], runs[0]?.stderr);

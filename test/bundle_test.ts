@@ -2,7 +2,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { dirname } from "@std/path/dirname";
 import { join } from "@std/path/join";
 import { TempFolder, textOf } from "./files.ts";
-import { Home, runGuard } from "./harness.ts";
+import { Home, runGuard, together } from "./harness.ts";
 import { type Kind, kinds, root, scriptCommand } from "./script.ts";
 
 const scripts = ["quota_guard", "quota_catchup"] as const;
@@ -65,7 +65,7 @@ Deno.test("the bundles know characters beyond ASCII as their sources do", async 
     assert(stdout !== "", stderr);
     return JSON.parse(stdout);
   };
-  const [source, bundled] = await Promise.all(kinds.map(classify));
+  const [source, bundled] = await together(kinds.map(classify));
   assertEquals(source?.ending, "limit");
   assertEquals(bundled, source);
 });

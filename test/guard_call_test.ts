@@ -16,7 +16,7 @@ import {
   ownClaude,
   runJob,
 } from "./guard_steps.ts";
-import { Home, runGuard, until } from "./harness.ts";
+import { Home, runGuard, together, until } from "./harness.ts";
 import { Dice } from "./samples.ts";
 
 Deno.test("a call passes every byte through, and its exit code", async () => {
@@ -113,7 +113,7 @@ Deno.test("no claude is 127, and a circle is 126", async () => {
     assertEquals(circle.code, 126);
     assertStringIncludes(circle.stderr, "leads back to the guard");
   });
-  await Promise.all(circles);
+  await together(circles);
 });
 
 Deno.test("a call does not wait for hours by CLAUDE_CODE_RETRY_WATCHDOG, unless told so", async () => {

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "@std/path/join";
 import { executable } from "./files.ts";
 import { newest, ownClaude } from "./guard_steps.ts";
-import { Home, runGuard } from "./harness.ts";
+import { Home, runGuard, together } from "./harness.ts";
 import { kinds } from "./script.ts";
 
 /** What launchd and cron give: no shell's settings, no deno on PATH. */
@@ -29,7 +29,7 @@ Deno.test("under env -i a job script that says claude -p reaches the real claude
     assertEquals([code, stdout], [0, "hello\n"], stderr);
     assertEquals(newest(stderr, `from.${kind}`), "RAN");
   });
-  await Promise.all(ends);
+  await together(ends);
   const { stdout } = await runGuard(home, ["--status"], { env: byHome });
   for (const kind of kinds) {
     assert(
@@ -90,7 +90,7 @@ for (
         const without = await run(kind, `without.${kind}`, "claude -p hi");
         assertEquals([without.code, without.stdout], [0, "another\n"]);
       });
-      await Promise.all(runs);
+      await together(runs);
       const { stdout } = await runGuard(home, ["--status"], { env: byHome });
       for (const kind of kinds) {
         assert(

@@ -18,7 +18,7 @@ import {
   runJob,
   writeState,
 } from "./guard_steps.ts";
-import { Home, runCatchup, runGuard, until } from "./harness.ts";
+import { Home, runCatchup, runGuard, together, until } from "./harness.ts";
 
 Deno.test("a job runs with its exit code, and its log and the books say so", async () => {
   await using home = new Home();
@@ -128,20 +128,21 @@ Deno.test("a command that cannot be started is RAN exit=127 or 126", async () =>
 
 Deno.test("signals go on to the job, and the marker is still written", async () => {
   await using home = new Home();
+  const caught = "trap 'kill $!; exit 7' TERM; sleep 600 &";
   const cases = [
-    ["SIGTERM", "exec sleep 600", 143],
-    ["SIGHUP", "exec sleep 600", 129],
-    ["SIGINT", "exec sleep 600", 130],
-    ["SIGTERM", "trap 'kill $!; exit 7' TERM; sleep 600 & wait; exit 1", 7],
+    ["SIGTERM", "", "exec sleep 600", 143],
+    ["SIGHUP", "", "exec sleep 600", 129],
+    ["SIGINT", "", "exec sleep 600", 130],
+    ["SIGTERM", caught, "wait; exit 1", 7],
   ] as const;
-  const ends = cases.map(async ([signal, line, code], i) => {
+  const ends = cases.map(async ([signal, before, line, code], i) => {
     const ready = join(home.path, `ready ${i}`);
-    const job = `echo $$ > '${ready}'; ${line}`;
+    const job = `${before} echo > '${ready}'; ${line}`;
     const child = home.start([
       ...home.words("quota_guard"),
       ...["--job", `job-${i}`, "--", "/bin/sh", "-c", job],
     ]);
-    const pid = await until(() => textOf(ready) || false, "the job runs");
+    await until(() => textOf(ready), "the job runs");
     child.kill(signal);
     const { code: ended, stderr } = await child.output();
     const text = new TextDecoder().decode(stderr);
@@ -150,9 +151,8 @@ Deno.test("signals go on to the job, and the marker is still written", async () 
       `CLAUDE_QUOTA_JOB_RAN job=job-${i} exit=${code} ts=T`,
     ]);
     assertEquals(outcome(home, `job-${i}`)[1], code);
-    return pid;
   });
-  await Promise.all(ends);
+  await together(ends);
 });
 
 Deno.test("a job that outlives its --timeout is ended and has run", async () => {
@@ -297,7 +297,7 @@ Deno.test("a job runs although there is no state to be had", async () => {
     assertEquals(newest(stderr, "mail"), "RAN");
     assertMatch(stderr, /^(quota_guard: |")/m);
   });
-  await Promise.all(runs);
+  await together(runs);
 });
 
 Deno.test("a job runs whatever permission the guard lacks, except to run", async () => {

@@ -17,7 +17,7 @@ import {
   outcome,
   runJob,
 } from "./guard_steps.ts";
-import { Home, runGuard, until } from "./harness.ts";
+import { Home, runGuard, together, until } from "./harness.ts";
 
 const priority = { flags: ["--priority"] };
 const probing =
@@ -33,7 +33,7 @@ Deno.test("of 30 priority jobs that start at once exactly one gets the probe", a
     (_, i) => runJob(home, `job-${i}`, `echo >> '${ran}'`, priority),
   );
   let unbooked = 0;
-  const told = (await Promise.all(runs)).flatMap(({ code, stderr }) => {
+  const told = (await together(runs)).flatMap(({ code, stderr }) => {
     assertEquals(code, 0);
     if (stderr.includes("not on the books")) unbooked++;
     return markers(stderr);

@@ -13,7 +13,7 @@ import {
   runJob,
   writeState,
 } from "./guard_steps.ts";
-import { Home, runGuard } from "./harness.ts";
+import { Home, runGuard, together } from "./harness.ts";
 
 Deno.test("a corrupt, empty or absurd state never costs a job its run", async () => {
   const texts = [
@@ -48,7 +48,7 @@ Deno.test("a corrupt, empty or absurd state never costs a job its run", async ()
       const { jobs } = JSON.parse(textOf(join(folder, "jobs.json")));
       assertEquals(jobs.a.outcome, "ran");
     });
-    await Promise.all(runs);
+    await together(runs);
   }
 });
 
@@ -155,7 +155,7 @@ Deno.test("the lock of Python's fcntl.flock", async (t) => {
       "held for 2 s or a minute delays, loses nothing, and costs no job its run",
     ignore: python === null,
     fn: async () => {
-      await Promise.all([
+      await together([
         briefly(),
         brieflyWhileOpen(),
         forLong(),
@@ -183,7 +183,7 @@ async function brieflyWhileOpen(): Promise<void> {
   await using home = new Home();
   openCircuit(home);
   await using _lock = await PythonLock.take(home, 2);
-  const [skipped, probing] = await Promise.all([
+  const [skipped, probing] = await together([
     runJob(home, "mail", "true"),
     runJob(home, "post", "claude -p hi", { flags: ["--priority"] }),
   ]);

@@ -38,6 +38,17 @@ export async function until<T>(
   throw new Error(`Waited ${timeoutSeconds} s in vain until ${what}`);
 }
 
+/**
+ * Waits for all of `runs`, also when one fails: the others would go on beyond
+ * their test and leak into the next ones.
+ */
+export async function together<const T extends readonly Promise<unknown>[]>(
+  runs: T,
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  await Promise.allSettled(runs);
+  return await Promise.all(runs);
+}
+
 /** A temporary home folder; at its end it is removed with its running jobs. */
 export class Home implements AsyncDisposable {
   readonly path = Deno.makeTempDirSync({ prefix: "quota home " });

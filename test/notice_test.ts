@@ -10,7 +10,7 @@ import { notifier, openedNotice, sendNotice } from "../lib/notice.ts";
 import { roundNotice } from "../lib/round_notice.ts";
 import { fakeHost } from "./fake_host.ts";
 import { executable, textOf } from "./files.ts";
-import { Home, runGuard, type RunOptions, until } from "./harness.ts";
+import { Home, runGuard, type RunOptions, together, until } from "./harness.ts";
 
 const NOW = 1_796_056_215; // 2026-11-30T16:30:15Z
 
@@ -47,7 +47,7 @@ class ToldHome extends Home {
 Deno.test("one notice when the circuit opens, however many jobs meet the limit", async () => {
   await using home = new ToldHome();
   home.claude.script("limit");
-  await Promise.all(["a", "b", "c"].map((label) => home.job(label)));
+  await together(["a", "b", "c"].map((label) => home.job(label)));
   await home.job("d");
   await home.job("probe", ["--priority"]);
   assertEquals(home.told.length, 1);

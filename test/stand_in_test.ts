@@ -128,8 +128,8 @@ Deno.test("launchctl stand-in kills the main process and then its group", async 
   const child = join(home.logs, "child");
   const launchctl = await loaded(
     home,
-    `(trap 'echo ended > "${child}"; exit' TERM; sleep 600 & wait) &
-    echo $$ > '${pid}'; wait`,
+    `(trap 'echo ended > "${child}"; exit' TERM
+    echo $$ > '${pid}'; sleep 600 & wait) & wait`,
   );
   const started = await launchctl("kickstart", "-p");
   const main = await until(() => textOf(pid) || false, "the job runs");
