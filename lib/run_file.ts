@@ -122,10 +122,13 @@ function sweep(path: string): void {
   }
 }
 
-/** How long the file of a run is by now; 0 without one. */
+/**
+ * How long the file of a run is by now, in characters: bytes would be more where
+ * the label is not ASCII. 0 without one.
+ */
 export function runLength(folder: string, id: string): number {
   try {
-    return Deno.statSync(runPath(folder, id)).size;
+    return Deno.readTextFileSync(runPath(folder, id)).length;
   } catch {
     return 0;
   }
@@ -134,7 +137,7 @@ export function runLength(folder: string, id: string): number {
 /**
  * The calls of a run so far; null once it has ended, or if it never was.
  *
- * @param from Leaves out what stands before that place of the file
+ * @param from Leaves out so many characters of the file: {@linkcode runLength}
  */
 export function readRun(folder: string, id: string, from = 0): Tally | null {
   return RUN_ID.test(id) ? readOwnRun(folder, id, from) : null;

@@ -104,6 +104,7 @@ Deno.test(
 /** A home whose job makes one more file an attempt, as long as `can` says so. */
 class GateHome extends Home {
   readonly made = join(this.path, "made");
+  label = "posts";
 
   constructor() {
     super();
@@ -122,7 +123,7 @@ class GateHome extends Home {
       "--progress",
       join(this.made, "done", "*.json"),
     ];
-    return runGuard(this, ["--job", "posts", ...gate, "--", job]);
+    return runGuard(this, ["--job", this.label, ...gate, "--", job]);
   }
 
   attempts(): number {
@@ -198,6 +199,14 @@ Deno.test("--progress: a limit ends it, and the job is owed", async () => {
     run.stderr,
     /JOB_SKIPPED job=posts reason=quota-during-run exit=1/,
   );
+});
+
+Deno.test("--progress: a limit ends it, in whatever letters the label is", async () => {
+  await using home = new GateHome();
+  home.label = "毎朝の投稿の下書きを作る";
+  home.claude.script("limit");
+  const run = await home.gated("echo > done/$n.json; claude -p x");
+  assertEquals([run.code, home.attempts()], [1, 1], run.stderr);
 });
 
 Deno.test("--progress: a call that was killed does not hide a later limit", async () => {
