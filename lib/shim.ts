@@ -94,7 +94,11 @@ function sweepOldLeftovers(bin: string, host: Host): void {
   for (const { name } of Deno.readDirSync(bin)) {
     if (!name.endsWith(TEMP_SUFFIX)) continue;
     const path = join(bin, name);
-    const modified = Deno.statSync(path).mtime?.getTime() ?? 0;
-    if (modified / 1000 < host.now() - LONGEST_WRITE) Deno.removeSync(path);
+    try {
+      const modified = Deno.statSync(path).mtime?.getTime() ?? 0;
+      if (modified / 1000 < host.now() - LONGEST_WRITE) Deno.removeSync(path);
+    } catch {
+      // Its writer has just finished it, or another guard was faster.
+    }
   }
 }

@@ -102,6 +102,18 @@ Deno.test("ensureShim() sweeps what a dead writer left, not what a living one wr
   ]);
 });
 
+Deno.test("ensureShim() minds no temporary file that goes while it looks", () => {
+  using temp = new TempFolder();
+  const folder = join(temp.path, "state");
+  const host = fakeHost(NOW);
+  const self = { interpreter: "/opt/deno", script: "/opt/quota_guard.js" };
+  const path = ensureShim(self, folder, host);
+  // It is listed, and to a look it is not there: as a file renamed in between.
+  Deno.symlinkSync("gone", `${path}.7-12345678.tmp`);
+  const anew = { ...self, interpreter: "/new/deno" };
+  assertEquals(ensureShim(anew, folder, host), path);
+});
+
 Deno.test("ensureShim() goes through no link", () => {
   using temp = new TempFolder();
   const outside = join(temp.path, "outside");
