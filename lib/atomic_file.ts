@@ -21,6 +21,15 @@ export function writeAllSync(
   }
 }
 
+/** Removes what may lie there; what cannot be removed stays. */
+export function discard(path: string): void {
+  try {
+    Deno.removeSync(path, { recursive: true });
+  } catch {
+    // It was never made, or somebody else was faster.
+  }
+}
+
 /** Eight digits for a name; `crypto` would take longer to load. */
 export function randomDigits(): string {
   return Math.floor(Math.random() * 1e8).toString().padStart(8, "0");
@@ -58,11 +67,7 @@ export function replaceFile(
     }
     Deno.renameSync(temp, path);
   } catch (error) {
-    try {
-      Deno.removeSync(temp);
-    } catch {
-      // It was never made, or the folder is gone.
-    }
+    discard(temp);
     throw error;
   }
   if (sync) syncFolder(dirname(path));

@@ -1,4 +1,5 @@
 import { resolve } from "@std/path/resolve";
+import { discard } from "./atomic_file.ts";
 import {
   ignoresCase,
   type ItemPaths,
@@ -6,7 +7,6 @@ import {
   makeFolders,
   readDone,
   readFailed,
-  removeFailed,
   sweepLeftovers,
 } from "./batch_folder.ts";
 import type { Batch } from "./batch_arguments.ts";
@@ -140,7 +140,7 @@ async function runItems(
   for (const item of failed.keys()) {
     const place = paths.get(item);
     if (place === undefined || !done.has(item)) continue;
-    removeFailed(place);
+    discard(place.failed);
     failed.delete(item);
   }
   const standing = {

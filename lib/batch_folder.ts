@@ -1,6 +1,6 @@
 import { ensureDirSync } from "@std/fs/ensure-dir";
 import { join } from "@std/path/join";
-import { replaceFile } from "./atomic_file.ts";
+import { discard, replaceFile } from "./atomic_file.ts";
 import { fileName } from "./batch_items.ts";
 import {
   type DoneMarker,
@@ -128,15 +128,6 @@ export function writeFailed(paths: ItemPaths, record: FailedRecord): void {
   replaceFile(paths.failed, JSON.stringify(record) + "\n", { mode: 0o666 });
 }
 
-/** Forgets that an item failed. */
-export function removeFailed(paths: ItemPaths): void {
-  try {
-    Deno.removeSync(paths.failed);
-  } catch {
-    // It never did.
-  }
-}
-
 /** A file that a writer has not finished, and the name of the item it is for. */
 export interface Leftover {
   /** Absolute if the folder's is. */
@@ -173,12 +164,6 @@ export function sweepLeftovers(dir: string): void {
   for (const name of names) {
     using claim = claimItem(dir, name);
     if (claim === null) continue;
-    for (const { path } of leftovers.get(name) ?? []) {
-      try {
-        Deno.removeSync(path, { recursive: true });
-      } catch {
-        // Its writer finished it, and is gone.
-      }
-    }
+    for (const { path } of leftovers.get(name) ?? []) discard(path);
   }
 }

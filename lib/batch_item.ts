@@ -1,3 +1,4 @@
+import { discard } from "./atomic_file.ts";
 import {
   type ItemPaths,
   partPath,
@@ -55,14 +56,6 @@ function commandFor(work: BatchWork, item: string): [string, ...string[]] {
   return work.options.stdout
     ? ["/bin/sh", "-c", 'exec "$@" > "$QUOTA_PART"', "sh", program, ...args]
     : [program, ...args];
-}
-
-function removePart(part: string): void {
-  try {
-    Deno.removeSync(part, { recursive: true });
-  } catch {
-    // It was never written, or has become the item's file.
-  }
 }
 
 /** One attempt, up to its part: what it came to, and its cost. */
@@ -149,7 +142,7 @@ async function tryItem(
         return failed(work, item, paths, { why: end.why, attempts, cost });
       }
     } finally {
-      if (!inPlace) removePart(part);
+      if (!inPlace) discard(part);
     }
   }
 }

@@ -1,5 +1,5 @@
 import { join } from "@std/path/join";
-import { randomDigits, writeAllSync } from "./atomic_file.ts";
+import { discard, randomDigits, writeAllSync } from "./atomic_file.ts";
 import type { Host } from "./host.ts";
 import { ensureFolder, ensureOwnFolder, openInFolder } from "./state_folder.ts";
 import {
@@ -98,7 +98,7 @@ export function sweepRuns(folder: string, host: Host): void {
     const [id = ""] = name.split(" ", 1);
     if (!RUN_ID.test(id)) continue;
     if (Number(id.slice(0, 10)) < oldest || !names.includes(id)) {
-      sweep(join(runs, name));
+      discard(join(runs, name));
     }
   }
 }
@@ -110,15 +110,6 @@ export function runNames(folder: string): string[] {
   } catch {
     // No run has ever been started, say.
     return [];
-  }
-}
-
-/** What cannot be removed costs no job its run. */
-function sweep(path: string): void {
-  try {
-    Deno.removeSync(path, { recursive: true });
-  } catch {
-    // Another guard was faster, or it stays.
   }
 }
 
@@ -218,9 +209,5 @@ export function addBeside(folder: string, id: string, line: string): void {
 
 /** Ends a run: whatever still carries its id is refused while the circuit is open. */
 export function endRun(folder: string, id: string): void {
-  try {
-    Deno.removeSync(runPath(folder, id));
-  } catch {
-    // Swept, or never made: it has ended either way.
-  }
+  discard(runPath(folder, id));
 }

@@ -1,5 +1,5 @@
 import { join } from "@std/path/join";
-import { replaceFile, TEMP_SUFFIX } from "./atomic_file.ts";
+import { discard, replaceFile, TEMP_SUFFIX } from "./atomic_file.ts";
 import { type Books, booksJson, parseBooks } from "./books.ts";
 import { type Circuit } from "./circuit.ts";
 import { circuitJson, parseCircuit } from "./circuit_json.ts";
@@ -163,7 +163,7 @@ function sweepLeftovers(folder: string): void {
   for (const { name } of Deno.readDirSync(folder)) {
     const ours = [CIRCUIT_FILE, BOOKS_FILE, WORDINGS_FILE]
       .some((file) => name.startsWith(`${file}.`));
-    if (ours && name.endsWith(TEMP_SUFFIX)) Deno.removeSync(join(folder, name));
+    if (ours && name.endsWith(TEMP_SUFFIX)) discard(join(folder, name));
   }
 }
 

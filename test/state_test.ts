@@ -199,8 +199,11 @@ Deno.test("updateState() sweeps what dead writers left, and nothing else", async
   ) {
     Deno.writeTextFileSync(join(temp.path, name), "half");
   }
+  Deno.mkdirSync(join(temp.path, "state.json.7-d.tmp", "sub"), {
+    recursive: true,
+  });
   await updateState(temp.path, host, () => ({ quick: true, result: null }));
-  assertEquals(temp.names().length, mine.length + 4);
+  assertEquals(temp.names().length, mine.length + 5);
   await updateState(temp.path, host, () => ({ result: null }));
   assertEquals(temp.names(), [...mine, "state.json.lock"].sort());
 });

@@ -1,5 +1,10 @@
 import { dirname } from "@std/path/dirname";
-import { syncFolder, TEMP_SUFFIX, writeAllSync } from "../atomic_file.ts";
+import {
+  discard,
+  syncFolder,
+  TEMP_SUFFIX,
+  writeAllSync,
+} from "../atomic_file.ts";
 import { parsePropertyList } from "../property_list.ts";
 import { reasonOf } from "../reason.ts";
 import { Refusal } from "./setup_world.ts";
@@ -99,11 +104,7 @@ export function replaceKeeping(
     if (info.mode !== null) Deno.chmodSync(temp, info.mode & 0o7777);
     Deno.renameSync(temp, path);
   } catch (error) {
-    try {
-      Deno.removeSync(temp);
-    } catch {
-      // It was never made.
-    }
+    discard(temp);
     throw new Refusal(`"${path}" cannot be written: ${reasonOf(error)}`);
   }
   syncFolder(dirname(path));
