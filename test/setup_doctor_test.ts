@@ -398,6 +398,13 @@ Deno.test("--doctor: what is in the state", async () => {
   await finds(stage, /ok +state: .*circuit open until 13:00/, 0);
   await finds(stage, /held open by hand\n +-> quota_guard.js --close/, 0);
   await finds(stage, /without a plist: gone/, 0);
+  await write(stage, ({ circuit }) => ({
+    circuit: { ...circuit, hold: now - 60, reason: "quota" },
+    result: null,
+  }));
+  const { text } = await stage.run("--doctor");
+  assertMatch(text, /circuit open until/);
+  assertNotMatch(text, /by hand/);
   const path = stage.agent("gone", { ProgramArguments: ["/bin/x"] });
   await finds(
     stage,

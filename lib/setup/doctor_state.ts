@@ -191,7 +191,7 @@ async function checkContent(
           : "closed"
       }`,
     ),
-    ...(open && circuit.hold
+    ...(open && circuit.hold > now
       ? [
         note(
           "state",
