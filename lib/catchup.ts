@@ -3,9 +3,9 @@ import type { Candidate, Finding, GuardedJob } from "./candidate.ts";
 import {
   check,
   type Checked,
-  folderOf,
   judgeAll,
   sameFile,
+  stateFolders,
   type Survey,
 } from "./catchup_look.ts";
 import {
@@ -41,11 +41,8 @@ export async function run(
   if (files.length === 0) {
     world.tell(`no LaunchAgents in "${world.agentsFolder}"`);
   }
-  const agents = files.flatMap((file) => "agent" in file ? [file.agent] : []);
-  const states = agents.map((agent) => folderOf(world, agent));
-  for (const folder of new Set([world.folder, ...states])) {
-    await settleBrokenRuns(folder, world.host);
-  }
+  const folders = stateFolders(world, files);
+  for (const folder of folders) await settleBrokenRuns(folder, world.host);
   const { findings, look } = await judgeAll(world, options, files, begun);
   const candidates = inOrder(findings.flatMap((f) => f.candidate ?? []));
   const survey: Survey = {
@@ -83,7 +80,6 @@ export async function run(
     if (whyNot !== null) world.tell(`${candidate.agent.label}: ${whyNot}`);
   }
   const jobs = findings.flatMap((finding) => finding.job ?? []);
-  const folders = new Set([world.folder, ...jobs.map((job) => job.folder)]);
   const ready = checked.filter((one) => one.whyNot === null);
   if (ready.length > 0) {
     const moment = { now: begun, timeZone: world.host.timeZone() };

@@ -8,11 +8,12 @@ import {
 } from "./candidate.ts";
 import type { CatchupOptions, CatchupWorld } from "./catchup_world.ts";
 import { whyNotByLaunchd, whyNotNow } from "./kickable.ts";
-import type { AgentFile, LaunchAgent } from "./launch_agent.ts";
+import { type AgentFile, isGuarded, type LaunchAgent } from "./launch_agent.ts";
 import { launchctlStatus } from "./launchctl.ts";
 import type { ServiceStatus } from "./service.ts";
 import { ENV } from "./settings.ts";
 import { readBooks } from "./state.ts";
+import { stateFolder } from "./state_folder.ts";
 
 /** The books of each state folder, read once, without the lock. */
 export class Look {
@@ -34,10 +35,32 @@ export class Look {
 }
 
 /** An agent's state folder: from its own environment, since launchd's jobs share none. */
-export function folderOf(world: CatchupWorld, agent: LaunchAgent): string {
-  const set = agent.environment[ENV.folder];
+export function folderOf(
+  { folder }: Pick<CatchupWorld, "folder">,
+  agent: LaunchAgent,
+): string {
+  const { [ENV.folder]: set, HOME } = agent.environment;
   // A relative one counts from where launchd starts the job.
-  return set ? resolve("/", agent.workingDirectory ?? "/", set) : world.folder;
+  const whole = (path: string): string =>
+    resolve("/", agent.workingDirectory ?? "/", path);
+  if (set) return whole(set);
+  return HOME
+    ? stateFolder((name) => name === "HOME" ? whole(HOME) : undefined)
+    : folder;
+}
+
+/** The state folders of guarded jobs, and the one of those that name none. */
+export function stateFolders(
+  world: Pick<CatchupWorld, "folder">,
+  files: readonly AgentFile[],
+): Set<string> {
+  const folders = new Set([world.folder]);
+  for (const file of files) {
+    if ("agent" in file && isGuarded(file.agent)) {
+      folders.add(folderOf(world, file.agent));
+    }
+  }
+  return folders;
 }
 
 /** What was found out once for the whole round. */
@@ -57,11 +80,7 @@ export async function judgeAll(
   files: readonly AgentFile[],
   begun: number,
 ): Promise<{ findings: Finding[]; look: Look }> {
-  const agents = files.flatMap((file) => "agent" in file ? [file.agent] : []);
-  const look = await Look.at(
-    world,
-    new Set([world.folder, ...agents.map((agent) => folderOf(world, agent))]),
-  );
+  const look = await Look.at(world, stateFolders(world, files));
   const judgement: Judgement = {
     now: world.host.now(),
     begun,

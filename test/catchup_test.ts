@@ -93,6 +93,16 @@ Deno.test("run() starts nothing where the probe fails for another reason", async
   assertMatch(stage.told[0] ?? "", /not logged in/);
 });
 
+Deno.test("run() looks for a job's state in the home that its plist names", async () => {
+  using stage = new Stage();
+  const EnvironmentVariables = { HOME: join(stage.path, "other home") };
+  stage.job("owed", { keys: { EnvironmentVariables } });
+  const state = join(EnvironmentVariables.HOME, ".local/state/claude-quota");
+  await stage.openCircuit(7200, state);
+  assertEquals((await stage.run()).exit, 75);
+  assertEquals(stage.launchd.starts, []);
+});
+
 Deno.test("run() with --no-probe asks nobody, but minds the circuit", async () => {
   using stage = new Stage();
   stage.job("owed");

@@ -1,11 +1,11 @@
 import { dirname } from "@std/path/dirname";
 import { join } from "@std/path/join";
+import { stateFolders } from "../catchup_look.ts";
 import { findLaunchctl } from "../launchctl.ts";
 import type { AgentFile } from "../launch_agent.ts";
-import { isGuarded } from "../launch_agent.ts";
 import type { Self } from "../shim.ts";
 import { escapeMarkup } from "./plist_text.ts";
-import { folderOfJob, type SetupWorld } from "./setup_world.ts";
+import { ownFolder, type SetupWorld } from "./setup_world.ts";
 
 /** The catch-up's own label. */
 export const CATCHUP_LABEL = "local.claude-quota.catchup";
@@ -41,14 +41,7 @@ export function catchupWords(
 ): string[] {
   const awake = isFile(CAFFEINATE) ? [CAFFEINATE, "-i"] : [];
   if (self.script === null) return [...awake, self.interpreter];
-  const folders = new Set([
-    ownFolder(world),
-    ...files.flatMap((file) =>
-      "agent" in file && isGuarded(file.agent)
-        ? [folderOfJob(world, file.agent)]
-        : []
-    ),
-  ]);
+  const folders = stateFolders({ folder: ownFolder(world) }, files);
   const launchctl = findLaunchctl(world.host.env) ?? "/bin/launchctl";
   return [
     ...awake,
@@ -66,11 +59,6 @@ export function catchupWords(
     "--allow-sys=uid",
     self.script,
   ];
-}
-
-/** The state folder that the catch-up sees under launchd. */
-function ownFolder(world: SetupWorld): string {
-  return join(world.host.env("HOME") ?? "/", ".local/state/claude-quota");
 }
 
 /** A comma always ends a path there. */

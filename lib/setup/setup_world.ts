@@ -1,8 +1,7 @@
-import { resolve } from "@std/path/resolve";
+import { folderOf } from "../catchup_look.ts";
 import type { CatchupWorld } from "../catchup_world.ts";
 import type { ConvertPlist, LaunchAgent } from "../launch_agent.ts";
 import type { Self } from "../shim.ts";
-import { ENV } from "../settings.ts";
 import { stateFolder } from "../state_folder.ts";
 
 /** What setting up works with; tests put their own doors here. */
@@ -45,15 +44,14 @@ export class Refusal extends Error {
 }
 
 /**
- * The state folder that a job sees under launchd: from its own property list,
- * else the one in the home. A variable of this terminal does not reach it.
+ * The state folder that is seen under launchd if nothing names one: a variable
+ * of this terminal does not reach it.
  */
+export function ownFolder({ host }: SetupWorld): string {
+  return stateFolder((name) => name === "HOME" ? host.env(name) : undefined);
+}
+
+/** The state folder that a job sees under launchd. */
 export function folderOfJob(world: SetupWorld, agent: LaunchAgent): string {
-  const set = agent.environment[ENV.folder];
-  if (set) return resolve("/", agent.workingDirectory ?? "/", set);
-  const home = agent.environment.HOME || world.host.env("HOME");
-  return resolve(
-    "/",
-    stateFolder((name) => name === "HOME" ? home : undefined),
-  );
+  return folderOf({ folder: ownFolder(world) }, agent);
 }
