@@ -1,6 +1,7 @@
 import { dirname } from "@std/path/dirname";
 import { join } from "@std/path/join";
 import type { Guard } from "./guard.ts";
+import { endWithin } from "./tool.ts";
 
 /** Far more than a look takes: a status that never comes is of no use. */
 const SECONDS = 15;
@@ -24,10 +25,11 @@ export async function askForDay(
       stdout: "piped",
       stderr: "null",
     }).spawn();
-    const timer = setTimeout(() => child.kill("SIGKILL"), SECONDS * 1000);
-    const { success, stdout } = await child.output();
-    clearTimeout(timer);
-    return success ? new TextDecoder().decode(stdout).trimEnd() : null;
+    const [{ code }, text] = await Promise.all([
+      endWithin(child, SECONDS),
+      new Response(child.stdout).text(),
+    ]);
+    return code === 0 ? text.trimEnd() : null;
   } catch {
     return null; // the books alone are shown then
   }

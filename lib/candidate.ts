@@ -11,6 +11,7 @@ import {
 } from "./launch_agent.ts";
 import { latestMarkerInLog } from "./log_tail.ts";
 import type { JobMarker } from "./marker.ts";
+import { reasonOf } from "./reason.ts";
 import { whyNoSlotPassed } from "./slot.ts";
 
 /** What each plist is judged by. */
@@ -180,8 +181,7 @@ function judge(agent: LaunchAgent, judgement: Judgement): Finding {
       now,
     );
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return { ...none, job, why: `cannot tell: ${reason}` };
+    return { ...none, job, why: `cannot tell: ${reasonOf(error)}` };
   }
   const finding = (why: string): Finding => ({ ...none, job, outcome, why });
   if (outcome === null) {

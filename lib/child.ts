@@ -1,4 +1,5 @@
 import { pump, type Sink } from "./pump.ts";
+import { reasonOf } from "./reason.ts";
 import { TailBuffer } from "./tail_buffer.ts";
 import { after } from "./timer.ts";
 
@@ -150,9 +151,8 @@ function spawn(
       stderr: output,
     }).spawn();
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
     const code = error instanceof Deno.errors.NotFound ? 127 : 126;
-    return { started: false, code, why };
+    return { started: false, code, why: reasonOf(error) };
   }
 }
 

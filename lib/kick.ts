@@ -11,6 +11,7 @@ import {
   killLeftovers,
   type Member,
 } from "./process_group.ts";
+import { reasonOf } from "./reason.ts";
 import { hasStarted, isGone, type ServiceStatus } from "./service.ts";
 import { pauseOrStop } from "./stop.ts";
 
@@ -148,7 +149,7 @@ async function stopWithGroup(
   try {
     if (pid !== null) before = await groupMembers(group, pid);
   } catch (error) {
-    problem = reason(error);
+    problem = reasonOf(error);
   }
   if (!await terminateJob(kicker, label)) {
     const { problem } = await launchctlStatus(kicker.launchctl, label);
@@ -165,14 +166,10 @@ async function stopWithGroup(
       : "";
     return { alive: false, words };
   } catch (error) {
-    const why = reason(error);
+    const why = reasonOf(error);
     const words = why && `its children were not looked for: ${why}`;
     return { alive: false, words };
   }
-}
-
-function reason(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /**

@@ -5,6 +5,7 @@ import { join } from "@std/path/join";
 import { resolve } from "@std/path/resolve";
 import { isDictionary } from "./calendar.ts";
 import { parseDuration } from "./duration.ts";
+import { reasonOf } from "./reason.ts";
 import { shellWords } from "./shell_words.ts";
 import { type RunTool, toolRunner } from "./tool.ts";
 
@@ -203,9 +204,9 @@ function readRegularFile(path: string): Uint8Array {
 }
 
 function oneLine(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
   // deno-lint-ignore no-control-regex -- a parser quotes what it met
-  return message.replace(/[\s\x00-\x1f\x7f]+/g, " ").trim().slice(0, 200);
+  return reasonOf(error).replace(/[\s\x00-\x1f\x7f]+/g, " ").trim()
+    .slice(0, 200);
 }
 
 /** What launchd starts: `Program` goes before the first of `ProgramArguments`. */

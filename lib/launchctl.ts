@@ -3,6 +3,7 @@
 // as text: it contains the job's environment.
 
 import { join } from "@std/path/join";
+import { reasonOf } from "./reason.ts";
 import {
   parsePrint,
   parsePrintDisabled,
@@ -162,8 +163,8 @@ async function ask(
   try {
     result = await launchctl.run([...command, target], seconds);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return failed(true, `cannot tell: launchctl does not start: ${reason}`);
+    const why = reasonOf(error);
+    return failed(true, `cannot tell: launchctl does not start: ${why}`);
   }
   const { code, stdout, timedOut } = result;
   if (timedOut) {

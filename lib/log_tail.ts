@@ -1,4 +1,5 @@
 import { type JobMarker, latestJobMarker, parseJobMarker } from "./marker.ts";
+import { reasonOf } from "./reason.ts";
 
 /** Read from the end of a log before giving up, in bytes; then the books alone speak. */
 const FARTHEST_BACK = 16 * 1024 * 1024;
@@ -54,8 +55,7 @@ function fromItsEnd<T>(
     }
   } catch (error) {
     if (isAbsent(error)) return null;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`its log "${path}" cannot be read: ${reason}`);
+    throw new Error(`its log "${path}" cannot be read: ${reasonOf(error)}`);
   }
 }
 

@@ -6,7 +6,9 @@ import type { Circuit } from "./circuit.ts";
 import { formatDuration } from "./duration.ts";
 import type { Host } from "./host.ts";
 import { formatInstant } from "./instant.ts";
+import { reasonOf } from "./reason.ts";
 import { ENV } from "./settings.ts";
+import { endWithin } from "./tool.ts";
 
 /** A notifier that takes longer is cut off. */
 const SECONDS = 10;
@@ -69,17 +71,10 @@ export async function sendNotice(
       stdout: "null",
       stderr: "null",
     }).spawn();
-    let cutOff = false;
-    const timer = setTimeout(() => {
-      cutOff = true;
-      child.kill("SIGKILL");
-    }, seconds * 1000);
-    const { code } = await child.status;
-    clearTimeout(timer);
-    if (cutOff) return `the notifier took over ${seconds} s and was cut off`;
+    const { code, timedOut } = await endWithin(child, seconds);
+    if (timedOut) return `the notifier took over ${seconds} s and was cut off`;
     return code === 0 ? null : `the notifier failed with exit code ${code}`;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return `the notifier cannot be started: ${reason}`;
+    return `the notifier cannot be started: ${reasonOf(error)}`;
   }
 }

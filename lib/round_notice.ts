@@ -2,7 +2,9 @@ import { guardBeside } from "./catchup_probe.ts";
 import type { KickNote } from "./catchup_world.ts";
 import type { Host } from "./host.ts";
 import { notifier } from "./notice.ts";
+import { reasonOf } from "./reason.ts";
 import { guardCommand, type Self } from "./shim.ts";
+import { endWithin } from "./tool.ts";
 
 /** A little more than the guard gives a notifier. */
 const SECONDS = 20;
@@ -56,12 +58,9 @@ export async function sendRoundNotice(
       stdout: "null",
       stderr: "inherit",
     }).spawn();
-    const timer = setTimeout(() => child.kill("SIGKILL"), SECONDS * 1000);
-    const { success } = await child.status;
-    clearTimeout(timer);
-    return success ? null : "the notice of this round was not delivered";
+    const { code } = await endWithin(child, SECONDS);
+    return code === 0 ? null : "the notice of this round was not delivered";
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return `the notice of this round was not delivered: ${reason}`;
+    return `the notice of this round was not delivered: ${reasonOf(error)}`;
   }
 }

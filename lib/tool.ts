@@ -50,23 +50,32 @@ export function toolRunner(program: string): RunTool {
       readText(child.stdout, stop.signal),
       readText(child.stderr, stop.signal),
     ]);
-    let timedOut = false;
-    const timer = setTimeout(() => {
-      timedOut = true;
-      try {
-        child.kill("SIGKILL");
-      } catch {
-        // It has just ended.
-      }
-    }, timeoutSeconds * 1000);
-    const { code } = await child.status;
-    clearTimeout(timer);
+    const { code, timedOut } = await endWithin(child, timeoutSeconds);
     // Something that the tool started may hold its pipes open for hours.
     const late = setTimeout(() => stop.abort(), LATE_OUTPUT_SECONDS * 1000);
     const [stdout, stderr] = await output;
     clearTimeout(late);
     return { code, stdout, stderr, timedOut };
   };
+}
+
+/** Waits for a child's end, which comes by SIGKILL after so many seconds. */
+export async function endWithin(
+  child: Pick<Deno.ChildProcess, "kill" | "status">,
+  seconds: number,
+): Promise<{ code: number; timedOut: boolean }> {
+  let timedOut = false;
+  const timer = setTimeout(() => {
+    timedOut = true;
+    try {
+      child.kill("SIGKILL");
+    } catch {
+      // It has just ended.
+    }
+  }, seconds * 1000);
+  const { code } = await child.status;
+  clearTimeout(timer);
+  return { code, timedOut };
 }
 
 /** Reads a stream to its end, to the limit or until `stop`, whichever is first. */

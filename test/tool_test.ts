@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { toolRunner } from "../lib/tool.ts";
+import { endWithin, toolRunner } from "../lib/tool.ts";
 import { executable, TempFolder } from "./files.ts";
 
 Deno.test("toolRunner() gives exit code and output, and a bare environment", async () => {
@@ -41,4 +41,18 @@ Deno.test("toolRunner() stops reading output without end", async () => {
 
 Deno.test("toolRunner() rejects if the program is not there", async () => {
   await assertRejects(() => toolRunner("/nowhere/launchctl")([], 10));
+});
+
+Deno.test("endWithin() minds no child that ends just as its time is up", async () => {
+  const { promise: status, resolve } = Promise.withResolvers<
+    Deno.CommandStatus
+  >();
+  const kill = (): void => {
+    resolve({ success: true, code: 0, signal: null });
+    throw new TypeError("Child process has already terminated");
+  };
+  assertEquals(await endWithin({ kill, status }, 0), {
+    code: 0,
+    timedOut: true,
+  });
 });
