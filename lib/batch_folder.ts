@@ -23,7 +23,7 @@ export interface ItemPaths {
 }
 
 /** Ending of what a command has not finished writing. */
-export const PART_SUFFIX = ".part";
+const PART_SUFFIX = ".part";
 
 /** Of this process and of no other, dead or alive. */
 const UNIQUE = /\.\d+-[0-9a-f]{8}\.(part|tmp)$/;

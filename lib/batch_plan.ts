@@ -180,11 +180,6 @@ export function dollars(amount: number): string {
   return `$${exact.replace(/(\.\d\d\d*?)0+$/, "$1")}`;
 }
 
-/** What a cap of k items has to allow: their worst cost, and one more of it to spare. */
-export function suggestedCap(worst: number, k = 1): number {
-  return k * worst + worst;
-}
-
 /** The last line of a batch. What is not known is left out. */
 export function summaryLine(
   { total, done, failed, cost }: Standing,
@@ -198,7 +193,8 @@ export function summaryLine(
     ...(cost === null ? [] : [`cost=${dollars(cost)}`]),
     ...(worst === null ? [] : [
       `worst=${dollars(worst)}`,
-      `suggested --max-budget-usd ${dollars(suggestedCap(worst))}`,
+      // An item's worst cost, and as much again to spare.
+      `suggested --max-budget-usd ${dollars(2 * worst)}`,
     ]),
   ].join(" ");
 }

@@ -1,4 +1,4 @@
-/** What an argument list means to the real claude. */
+// What an argument list means to the real claude.
 
 /** First words that make claude do something else than answer (2.1.332 `claude --help`, and older ones). */
 const SUBCOMMANDS = new Set(

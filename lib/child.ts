@@ -24,14 +24,14 @@ export interface ChildOptions {
   env: Record<string, string>;
   /** Taken out of the environment. */
   unset?: readonly string[];
-  /** After so many seconds SIGTERM, after another {@linkcode KILL_GRACE} SIGKILL. */
+  /** After so many seconds SIGTERM, after another 30 SIGKILL. */
   timeout?: number | undefined;
   /** Where its standard input comes from. @default {"inherit"} */
   stdin?: "inherit" | "null";
 }
 
 /** Seconds between SIGTERM and SIGKILL, as in the original. */
-export const KILL_GRACE = 30;
+const KILL_GRACE = 30;
 /** What is kept of each stream for classification, in bytes. */
 export const TAIL_BYTES = 65_536;
 /** A pipe that is silent for so long after the child's end is held by a grandchild. */

@@ -74,7 +74,7 @@ export const DEFAULT_PROBE_INTERVAL = 1800;
 /** Six hours, as in the original. */
 export const DEFAULT_COOLDOWN = 6 * 3600;
 /** Two jobs must meet an unknown refusal within so many seconds to open the circuit. */
-export const SUSPECT_SPAN = 900;
+const SUSPECT_SPAN = 900;
 /** The calls without a job share one name. */
 const NO_JOB = "(no job)";
 

@@ -6,7 +6,7 @@ import { isGone, type ServiceStatus } from "./service.ts";
 import { slotsBetween } from "./slot.ts";
 
 /** A job is kicked so often on one day, no more. */
-export const KICKS_A_DAY = 3;
+const KICKS_A_DAY = 3;
 /** A slot so near ahead makes the skip up by itself, in seconds. */
 const SLOT_AHEAD = 1800;
 const SLOT_AHEAD_AT_MOST = 3600;

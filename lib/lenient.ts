@@ -1,4 +1,4 @@
-/** Reading the fields of JSON that anybody may have edited. */
+// Reading the fields of JSON that anybody may have edited.
 
 /** A JSON object as it comes from `JSON.parse`. */
 export type Fields = Record<string, unknown>;
@@ -38,12 +38,12 @@ export function stringOr<F>(value: unknown, fallback: F): string | F {
  */
 export function mapOf<T>(
   value: unknown,
-  read: (fields: unknown, key: string) => T | null,
+  read: (entry: unknown) => T | null,
 ): Map<string, T> {
   const map = new Map<string, T>();
   if (!isFields(value)) return map;
   for (const [key, entry] of Object.entries(value)) {
-    const item = read(entry, key);
+    const item = read(entry);
     if (item !== null) map.set(key, item);
   }
   return map;

@@ -1,8 +1,7 @@
-/**
- * The lines that the guard prints on stderr, so that they land in the job's
- * log. Their forms are those of the Python original, and its users' scripts
- * read them: new keys go before `ts=`, none is renamed.
- */
+// The lines that the guard prints on stderr, so that they land in the job's
+// log. Their forms are those of the Python original, and its users' scripts
+// read them: new keys go before `ts=`, none is renamed.
+
 import { isVisibleAscii } from "./ascii.ts";
 
 /** In characters. */

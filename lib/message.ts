@@ -79,7 +79,7 @@ export function asMessage(raw: string): Message | null {
  * The error in an API's error body, which is an object with `error`, or a list
  * of such; null if it is none.
  */
-export function apiError(
+function apiError(
   value: unknown,
 ): { message: string; status: number | null } | null {
   const body = Array.isArray(value) ? value[0] : value;

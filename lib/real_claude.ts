@@ -20,7 +20,8 @@ function entriesOf(path: string): string[] {
   return path.split(":").filter((entry) => entry !== "");
 }
 
-function realPath(path: string): string | null {
+/** The path behind all links; null if that is not there or not to be seen. */
+export function realPath(path: string): string | null {
   try {
     return Deno.realPathSync(path);
   } catch {
@@ -69,8 +70,7 @@ export function searchPath(env: Host["env"]): string {
 }
 
 /**
- * The claude that came in by `CLAUDE_BIN` or `CLAUDE`; null if there is none or
- * it is the guard.
+ * The claude that a variable names; null if none does, or but the guard.
  *
  * @param own Paths of the shim and of the guard's script
  */

@@ -12,7 +12,7 @@ import { ENV } from "./settings.ts";
 import { metLimit } from "./tally.ts";
 
 /** Exit code of a call that an open circuit refuses: sysexits' EX_TEMPFAIL, as in the original. */
-export const EXIT_CIRCUIT_OPEN = 75;
+const EXIT_CIRCUIT_OPEN = 75;
 /** A guard within a guard within a guard: something calls itself. */
 const DEEPEST_CALL = 10;
 

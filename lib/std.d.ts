@@ -4,11 +4,6 @@
 declare module "@std/assert" {
   export function assert(expr: unknown, msg?: string): asserts expr;
   export function assertEquals<T>(actual: T, expected: T, msg?: string): void;
-  export function assertNotEquals<T>(
-    actual: T,
-    expected: T,
-    msg?: string,
-  ): void;
   export function assertMatch(
     actual: string,
     expected: RegExp,
@@ -69,19 +64,6 @@ declare module "@std/path/dirname" {
 
 declare module "@std/path/from-file-url" {
   export function fromFileUrl(url: string | URL): string;
-}
-
-declare module "@std/path/glob-to-regexp" {
-  export interface GlobOptions {
-    extended?: boolean;
-    globstar?: boolean;
-    caseInsensitive?: boolean;
-  }
-  export function globToRegExp(glob: string, options?: GlobOptions): RegExp;
-}
-
-declare module "@std/path/is-absolute" {
-  export function isAbsolute(path: string): boolean;
 }
 
 declare module "@std/path/join" {

@@ -12,11 +12,6 @@ export class TailBuffer {
     this.#ring = new Uint8Array(capacity);
   }
 
-  /** How many bytes were pushed in all. */
-  get total(): number {
-    return this.#total;
-  }
-
   /** Adds bytes; the oldest fall out. */
   push(bytes: Uint8Array): void {
     const size = this.#ring.length;

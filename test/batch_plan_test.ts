@@ -7,7 +7,6 @@ import {
   newStanding,
   settle,
   type Standing,
-  suggestedCap,
   summaryLine,
   sumOf,
 } from "../lib/batch_plan.ts";
@@ -150,7 +149,6 @@ Deno.test("summaryLine() leaves out what is not known", pure, () => {
     summaryLine({ ...standing, cost: null }, null),
     "done=2/4 failed=1 left=1",
   );
-  assertEquals(suggestedCap(0.35, 4), 1.75);
 });
 
 Deno.test("dollars() shows small amounts", pure, () => {

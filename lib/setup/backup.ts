@@ -25,7 +25,7 @@ export async function sha256(bytes: Uint8Array): Promise<string> {
 }
 
 /** Where the backup of a file lies; `path` is its real path. */
-export async function backupPath(
+async function backupPath(
   folder: string,
   path: string,
 ): Promise<string> {

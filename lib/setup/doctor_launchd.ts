@@ -1,6 +1,7 @@
 // What launchd holds, against the property lists on disk.
 
 import { calendarProblem } from "../calendar.ts";
+import { sameFile } from "../catchup_look.ts";
 import type { LaunchAgent } from "../launch_agent.ts";
 import {
   disabledLabels,
@@ -80,14 +81,6 @@ async function checkOne(
   return stale === null
     ? []
     : [wrong(label, `it is loaded with ${stale} than its file has`, again)];
-}
-
-function sameFile(one: string, other: string): boolean {
-  try {
-    return Deno.realPathSync(one) === Deno.realPathSync(other);
-  } catch {
-    return one === other;
-  }
 }
 
 /** `print` shows the arguments raw, one or more lines each. */

@@ -7,7 +7,7 @@ import { type Circuit, circuitStatus } from "../circuit.ts";
 import { formatDuration } from "../duration.ts";
 import { formatInstant, zoned } from "../instant.ts";
 import { kicksToday } from "../kickable.ts";
-import { isGuarded, type LaunchAgent, logPaths } from "../launch_agent.ts";
+import { type LaunchAgent, logPaths } from "../launch_agent.ts";
 import { launchctlStatus } from "../launchctl.ts";
 import { latestMarkerInLog } from "../log_tail.ts";
 import type { JobMarker } from "../marker.ts";
@@ -75,7 +75,7 @@ async function factsOf(
     (next === null ? "" : `; next ${at(next.epochMilliseconds / 1000)}`),
   ]];
   const [job] = guardedJobs(world, [{ path: agent.path, agent }]);
-  if (!isGuarded(agent) || job === undefined) {
+  if (job === undefined) {
     facts.push(
       ["guard", "not started through it"],
       [

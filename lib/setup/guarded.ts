@@ -1,11 +1,11 @@
 import {
+  type AgentFile,
   GUARD_NAME,
   type GuardOptions,
   guardOptions,
   isGuarded,
   type LaunchAgent,
 } from "../launch_agent.ts";
-import type { AgentFile } from "../launch_agent.ts";
 import { shellWords } from "../shell_words.ts";
 import type { JobCommand } from "./claude_jobs.ts";
 import { folderOfJob, type SetupWorld } from "./setup_world.ts";

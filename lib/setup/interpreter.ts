@@ -1,6 +1,6 @@
 import { join } from "@std/path/join";
 import type { Host } from "../host.ts";
-import { pathEntries } from "../real_claude.ts";
+import { pathEntries, realPath } from "../real_claude.ts";
 
 /** Places whose files do not survive an upgrade or a clean-up. */
 const PASSING: readonly [RegExp, string][] = [
@@ -63,12 +63,4 @@ function spellings(env: Host["env"]): string[] {
     ...own,
     ...pathEntries(env).filter((entry) => entry.startsWith("/")),
   ].map((folder) => join(folder, "deno"));
-}
-
-function realPath(path: string): string | null {
-  try {
-    return Deno.realPathSync(path);
-  } catch {
-    return null; // not there, or not for this script to see
-  }
 }

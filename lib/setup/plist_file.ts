@@ -5,6 +5,7 @@ import {
   TEMP_SUFFIX,
   writeAllSync,
 } from "../atomic_file.ts";
+import { isDictionary } from "../calendar.ts";
 import { parsePropertyList } from "../property_list.ts";
 import { reasonOf } from "../reason.ts";
 import { Refusal } from "./setup_world.ts";
@@ -19,11 +20,8 @@ export type Dictionary = Record<string, unknown>;
  */
 export function parseDictionary(bytes: Uint8Array): Dictionary {
   const value = parsePropertyList(bytes);
-  if (
-    typeof value !== "object" || value === null || Array.isArray(value) ||
-    value instanceof Date || value instanceof Uint8Array
-  ) throw new Error("It holds no dictionary");
-  return { ...value };
+  if (!isDictionary(value)) throw new Error("It holds no dictionary");
+  return value;
 }
 
 /** Whether two values of property lists say the same. */
@@ -44,7 +42,7 @@ function written(value: unknown): string {
   ) ?? "";
 }
 
-/** Binary, or in the old form before XML. */
+/** Whether a property list is XML: neither binary nor in the old form before it. */
 export function isXml(bytes: Uint8Array): boolean {
   const head = String.fromCharCode(...bytes.subarray(0, 64))
     .replaceAll("\0", "");

@@ -11,7 +11,7 @@ const PRIVATE =
  *
  * @param text A path, or a shell line
  */
-export function privateFolder(text: string, home: string): string | null {
+function privateFolder(text: string, home: string): string | null {
   const plain = text.replace(/(?:~|\$HOME|\$\{HOME\})(?=\/)/g, () => home);
   const at = plain.indexOf(`${home}/`);
   const inHome = at < 0

@@ -76,7 +76,7 @@ async function reload(
   }
   const status = await launchctlStatus(launchctl, label);
   if (status.found === "unknown") {
-    throw new Refusal(`${status.problem ?? "launchd does not answer"}`);
+    throw new Refusal(status.problem ?? "launchd does not answer");
   }
   if (status.found === "yes") {
     if (!isGone(status)) {

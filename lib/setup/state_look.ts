@@ -2,6 +2,7 @@
 
 import { join } from "@std/path/join";
 import { type Books, emptyBooks } from "../books.ts";
+import { isFields } from "../lenient.ts";
 import { reasonOf } from "../reason.ts";
 import { readBooks } from "../state.ts";
 import type { SetupWorld } from "./setup_world.ts";
@@ -10,9 +11,7 @@ import type { SetupWorld } from "./setup_world.ts";
 export function jsonProblem(path: string): string | null {
   try {
     const json: unknown = JSON.parse(Deno.readTextFileSync(path));
-    return typeof json === "object" && json !== null && !Array.isArray(json)
-      ? null
-      : "is no JSON object";
+    return isFields(json) ? null : "is no JSON object";
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return null;
     return error instanceof SyntaxError
