@@ -1,6 +1,7 @@
 import { dirname } from "@std/path/dirname";
 import { join } from "@std/path/join";
 import type { Guard } from "./guard.ts";
+import { type Self, startCommand } from "./shim.ts";
 import { endWithin } from "./tool.ts";
 
 /** Far more than a look takes: a status that never comes is of no use. */
@@ -35,23 +36,18 @@ export async function askForDay(
   }
 }
 
-function catchupCommand(self: Guard["self"]): [string, ...string[]] {
-  if (self.script === null) {
-    return [join(dirname(self.interpreter), "quota_catchup")];
-  }
-  const ending = self.script.slice(self.script.lastIndexOf("."));
-  const alone = ending === ".ts"
-    ? []
-    : ["--no-config", "--no-remote", "--no-npm"];
-  return [
-    self.interpreter,
-    "run",
-    ...alone,
-    "--no-prompt",
-    "--quiet",
+function catchupCommand({ interpreter, script }: Self): [string, ...string[]] {
+  const beside = (path: string, ending = ""): string =>
+    join(dirname(path), `quota_catchup${ending}`);
+  const catchup: Self = script === null
+    ? { interpreter: beside(interpreter), script }
+    : {
+      interpreter,
+      script: beside(script, script.slice(script.lastIndexOf("."))),
+    };
+  return startCommand(catchup, [
     "--allow-read",
     "--allow-env",
     "--allow-sys=uid",
-    join(dirname(self.script), `quota_catchup${ending}`),
-  ];
+  ]);
 }

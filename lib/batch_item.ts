@@ -13,10 +13,9 @@ import {
   sumOf,
 } from "./batch_plan.ts";
 import { runInherited } from "./child.ts";
-import { circuitStatus } from "./circuit.ts";
 import { type Claim, claimItem } from "./claim.ts";
 import { commitPart, PartError } from "./commit.ts";
-import { circuitNow, type Guard, say, sayTrouble } from "./guard.ts";
+import { type Guard, isOpen, say, sayTrouble } from "./guard.ts";
 import type { ItemRuns } from "./item_runs.ts";
 import { reasonOf } from "./reason.ts";
 import { addCall } from "./run_file.ts";
@@ -165,10 +164,6 @@ function failed(
     say(guard, `a failure is not recorded: ${reasonOf(error)}`);
   }
   return { kind: "failed", ...end };
-}
-
-async function isOpen(guard: Guard): Promise<boolean> {
-  return circuitStatus(await circuitNow(guard), guard.host.now()).is_open;
 }
 
 /**

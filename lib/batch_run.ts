@@ -9,8 +9,7 @@ import {
 } from "./batch_plan.ts";
 import type { DoneMarker } from "./batch_record.ts";
 import { barLine, itemLine } from "./batch_report.ts";
-import { circuitStatus } from "./circuit.ts";
-import { circuitNow, refusalOf, say } from "./guard.ts";
+import { circuitNow, isOpen, refusalOf, say } from "./guard.ts";
 import { circuitOpenMarker } from "./marker.ts";
 import { reasonOf } from "./reason.ts";
 import { readRun } from "./run_file.ts";
@@ -68,7 +67,8 @@ export class BatchRun {
 
   /** One item at a time finds out whether the limit is over, if the job around the batch may. */
   async #probe(): Promise<void> {
-    while (this.#mayTake() && this.#holdsProbe() && await this.#isOpen()) {
+    const { guard } = this.#work;
+    while (this.#mayTake() && this.#holdsProbe() && await isOpen(guard)) {
       await this.#see(this.#take(), true);
     }
   }
@@ -85,7 +85,7 @@ export class BatchRun {
   async #seeToQueue(): Promise<void> {
     const worker = async (): Promise<void> => {
       while (this.#mayTake()) {
-        if (await this.#isOpen()) await this.#refuse();
+        if (await isOpen(this.#work.guard)) await this.#refuse();
         else await this.#see(this.#take(), false);
       }
     };
@@ -103,11 +103,6 @@ export class BatchRun {
   /** The next item; null if another worker was faster. */
   #take(): string | null {
     return this.#mayTake() ? this.#queue.shift() ?? null : null;
-  }
-
-  async #isOpen(): Promise<boolean> {
-    const { guard } = this.#work;
-    return circuitStatus(await circuitNow(guard), guard.host.now()).is_open;
   }
 
   /** The circuit is open: nothing more is started. */

@@ -83,24 +83,32 @@ export function newestOutcome(
   books: Books,
   now: number,
 ): JobMarker | null {
-  const inLogs = paths.map((path) => latestMarkerInLog(path, label))
-    .filter((marker) => marker !== null);
-  const entry = books.jobs.get(label);
-  const onBooks: JobMarker[] = entry === undefined ? [] : [{
-    kind: entry.outcome === "ran" ? "RAN" : "SKIPPED",
-    ts: entry.ts,
-    reason: entry.reason,
-    exit: entry.exit,
-    end: entry.ending === "ok" ? null : entry.ending,
-  }];
   // At equal times the first of these stands: the logs speak before the books.
-  return [...inLogs, ...onBooks].reduce<JobMarker | null>(
+  const markers = [
+    ...paths.map((path) => latestMarkerInLog(path, label)),
+    markerOnBooks(label, books),
+  ];
+  return markers.filter((marker) => marker !== null).reduce<JobMarker | null>(
     (newest, marker) =>
       newest === null || believed(marker.ts, now) > believed(newest.ts, now)
         ? marker
         : newest,
     null,
   );
+}
+
+/** The newest outcome of a job that the books have, as its marker says it. */
+export function markerOnBooks(label: string, books: Books): JobMarker | null {
+  const entry = books.jobs.get(label);
+  if (entry === undefined) return null;
+  const { outcome, ts, reason, exit, ending } = entry;
+  return {
+    kind: outcome === "ran" ? "RAN" : "SKIPPED",
+    ts,
+    reason,
+    exit,
+    end: ending === "ok" ? null : ending,
+  };
 }
 
 /** True for a skip of today, local time, or within the window. */

@@ -1,7 +1,7 @@
 // The day of each job: what became of its slots since midnight, local time.
 
 import type { Books } from "./books.ts";
-import type { Finding } from "./candidate.ts";
+import { type Finding, markerOnBooks } from "./candidate.ts";
 import { notedKicks } from "./catchup_log.ts";
 import { judgeAll } from "./catchup_look.ts";
 import type { CatchupWorld, KickNote } from "./catchup_world.ts";
@@ -80,7 +80,7 @@ export async function lookAtDay(world: CatchupWorld): Promise<Day> {
   );
   for (const [label, entry] of books.jobs) {
     if (claimed.has(label)) continue;
-    const newest = onBooks(label, books);
+    const newest = markerOnBooks(label, books);
     const events = newest === null || entry.ts < from
       ? []
       : dayEvents([newest], [], null, [], now);
@@ -99,7 +99,7 @@ function dayOfJob(
 ): DayJob {
   const name = job?.options.label ?? label;
   const from = midnight.epochMilliseconds / 1000;
-  const entry = onBooks(name, books);
+  const entry = markerOnBooks(name, books);
   const markers = agent === null ? [] : markersOf(agent, name, from);
   if (entry !== null && entry.ts >= from) markers.push(entry);
   const expires = candidate?.options.expires ?? Infinity;
@@ -134,19 +134,6 @@ function markersOf(
   } catch {
     return []; // the doctor says so; the books know the newest
   }
-}
-
-function onBooks(label: string, books: Books): JobMarker | null {
-  const entry = books.jobs.get(label);
-  if (entry === undefined) return null;
-  const { outcome, ts, reason, exit, ending } = entry;
-  return {
-    kind: outcome === "ran" ? "RAN" : "SKIPPED",
-    ts,
-    reason,
-    exit,
-    end: ending === "ok" ? null : ending,
-  };
 }
 
 /** A run may end a little after the catch-up has seen that it is gone. */

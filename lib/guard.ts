@@ -55,6 +55,11 @@ export async function circuitNow(guard: Guard): Promise<Circuit> {
   return await readCircuit(guard.folder, { ...guard.host, say: sayIt });
 }
 
+/** Whether the circuit is open now. */
+export async function isOpen(guard: Guard): Promise<boolean> {
+  return circuitStatus(await circuitNow(guard), guard.host.now()).is_open;
+}
+
 /** Why and for how long the open circuit refuses. */
 export function refusalOf(circuit: Circuit, now: number): Refusal {
   const status = circuitStatus(circuit, now);

@@ -3,6 +3,7 @@
 // as text: it contains the job's environment.
 
 import { join } from "@std/path/join";
+import { isFile } from "./is_file.ts";
 import { reasonOf } from "./reason.ts";
 import {
   parsePrint,
@@ -50,14 +51,6 @@ export function findLaunchctl(
     }
   }
   return Deno.build.os === "darwin" ? "/bin/launchctl" : null;
-}
-
-function isFile(path: string): boolean {
-  try {
-    return Deno.statSync(path).isFile;
-  } catch {
-    return false; // not there, or not for this script to see
-  }
 }
 
 /** The door for this user, or null where there is no launchctl. */

@@ -6,6 +6,7 @@ import {
   claimPriorityProbe,
   EXIT_OWN_TROUBLE,
   type Guard,
+  isOpen,
   lockWait,
   refusalOf,
   say,
@@ -116,7 +117,7 @@ async function startJob(
     );
   const tally = tallyOf(guard, run);
   const circuitOpen = probe && end.code !== 0 && tally.calls.length === 0 &&
-    circuitStatus(await circuitNow(guard), host.now()).is_open;
+    await isOpen(guard);
   const outcome = verdict(tally, {
     exit: end.code,
     heldProbe: probe,

@@ -22,30 +22,38 @@ export function shimPath(folder: string): string {
 
 /**
  * The command that starts the guard again, by absolute paths: launchd's PATH
- * finds no deno. A bundle needs no configuration, and one above it must not
- * reach it.
+ * finds no deno.
  */
 export function guardCommand(
   self: Self,
   folder: string,
 ): [string, ...string[]] {
-  if (self.script === null) return [self.interpreter];
-  const alone = self.script.endsWith(".ts")
-    ? []
-    : ["--no-config", "--no-remote", "--no-npm"];
-  return [
-    self.interpreter,
-    "run",
-    ...alone,
-    "--no-prompt",
-    "--quiet",
+  // A comma always ends a path there.
+  const write = folder.includes(",") ? "" : `=${folder}`;
+  return startCommand(self, [
     "--allow-read",
-    // A comma always ends a path there.
-    folder.includes(",") ? "--allow-write" : `--allow-write=${folder}`,
+    `--allow-write${write}`,
     "--allow-run",
     "--allow-env",
-    self.script,
-  ];
+  ]);
+}
+
+/**
+ * The command that starts a script of the product. A bundle needs no
+ * configuration, and one above it must not reach it.
+ *
+ * @param permissions Flags of deno; compiled in where there is no script
+ */
+export function startCommand(
+  { interpreter, script }: Self,
+  permissions: readonly string[],
+): [string, ...string[]] {
+  if (script === null) return [interpreter];
+  const alone = script.endsWith(".ts")
+    ? []
+    : ["--no-config", "--no-remote", "--no-npm"];
+  const flags = ["run", ...alone, "--no-prompt", "--quiet", ...permissions];
+  return [interpreter, ...flags, script];
 }
 
 /** A word as sh(1) reads it back. */

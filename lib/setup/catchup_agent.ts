@@ -1,9 +1,10 @@
 import { dirname } from "@std/path/dirname";
 import { join } from "@std/path/join";
 import { stateFolders } from "../catchup_look.ts";
+import { isFile } from "../is_file.ts";
 import { findLaunchctl } from "../launchctl.ts";
 import type { AgentFile } from "../launch_agent.ts";
-import type { Self } from "../shim.ts";
+import { type Self, startCommand } from "../shim.ts";
 import { escapeMarkup } from "./plist_text.ts";
 import { ownFolder, type SetupWorld } from "./setup_world.ts";
 
@@ -40,24 +41,17 @@ export function catchupWords(
   files: readonly AgentFile[],
 ): string[] {
   const awake = isFile(CAFFEINATE) ? [CAFFEINATE, "-i"] : [];
-  if (self.script === null) return [...awake, self.interpreter];
   const folders = stateFolders({ folder: ownFolder(world) }, files);
   const launchctl = findLaunchctl(world.host.env) ?? "/bin/launchctl";
   return [
     ...awake,
-    self.interpreter,
-    "run",
-    "--no-config",
-    "--no-remote",
-    "--no-npm",
-    "--no-prompt",
-    "--quiet",
-    "--allow-read",
-    scoped("--allow-write", [...folders]),
-    scoped("--allow-run", [launchctl, self.interpreter, ...TOOLS]),
-    "--allow-env",
-    "--allow-sys=uid",
-    self.script,
+    ...startCommand(self, [
+      "--allow-read",
+      scoped("--allow-write", [...folders]),
+      scoped("--allow-run", [launchctl, self.interpreter, ...TOOLS]),
+      "--allow-env",
+      "--allow-sys=uid",
+    ]),
   ];
 }
 
@@ -66,14 +60,6 @@ function scoped(flag: string, paths: readonly string[]): string {
   return paths.some((path) => path.includes(","))
     ? flag
     : `${flag}=${paths.join(",")}`;
-}
-
-function isFile(path: string): boolean {
-  try {
-    return Deno.statSync(path).isFile;
-  } catch {
-    return false; // not there: no Mac
-  }
 }
 
 /** The catch-up's own property list as XML, launchd.plist(5). */

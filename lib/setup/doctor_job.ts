@@ -3,6 +3,7 @@
 import { dirname } from "@std/path/dirname";
 import type { JobEntry } from "../books.ts";
 import { type GuardCommand, parseGuardArguments } from "../guard_arguments.ts";
+import { isFile } from "../is_file.ts";
 import { logPaths } from "../launch_agent.ts";
 import { LAUNCHD_PATH } from "../real_claude.ts";
 import { reasonOf } from "../reason.ts";
@@ -94,14 +95,6 @@ function checkStart(world: SetupWorld, job: Guarded): Finding[] {
 
 function within(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder.replace(/\/$/, "")}/`);
-}
-
-function isFile(path: string): boolean {
-  try {
-    return Deno.statSync(path).isFile;
-  } catch {
-    return false;
-  }
 }
 
 /** The guard understands its arguments, and launchd what it does. */

@@ -1,5 +1,6 @@
 import { dirname } from "@std/path/dirname";
 import { join } from "@std/path/join";
+import { isFile } from "../is_file.ts";
 import { pathEntries } from "../real_claude.ts";
 import type { Self } from "../shim.ts";
 import { passingPlace, stableInterpreter } from "./interpreter.ts";
@@ -51,10 +52,6 @@ function lasting(world: SetupWorld, path: string): string {
   if (place !== null) {
     throw new Refusal(`"${path}" lies in ${place}: ${INSTALL}`);
   }
-  try {
-    if (Deno.statSync(path).isFile) return path;
-  } catch {
-    // Said below.
-  }
+  if (isFile(path)) return path;
   throw new Refusal(`"${path}" is not there: ${INSTALL}`);
 }
