@@ -262,23 +262,35 @@ export function guardOptions(agent: LaunchAgent): GuardOptions {
 
 /** The words from the guard's name on, without the commands that it is to run. */
 function guardWords(agent: LaunchAgent): string[] {
+  const isNamed = (word: string): boolean => GUARD_NAME.test(word);
+  const commands = guardCommands(agent);
+  const at = commands.findIndex((words) => words.some(isNamed));
+  const [first = [], ...rest] = at < 0 ? [] : commands.slice(at);
+  const own = first.slice(first.findIndex(isNamed) + 1);
+  return [own, ...rest].flatMap(upToDashes);
+}
+
+/**
+ * The commands of a job among which the guard is: its arguments are one, or one
+ * of them is the line of a shell.
+ */
+export function guardCommands(agent: LaunchAgent): string[][] {
   const at = agent.arguments.findIndex((argument) => GUARD_NAME.test(argument));
-  const named = agent.arguments[at];
-  if (named === undefined) return [];
+  const line = agent.arguments[at];
   // `-c`, `-lc`: the argument after it is a command line, not a word.
-  if (!/^-[a-z]*c$/.test(agent.arguments[at - 1] ?? "")) {
-    return upToDashes(agent.arguments.slice(at + 1));
-  }
+  if (
+    line === undefined || !/^-[a-z]*c$/.test(agent.arguments[at - 1] ?? "")
+  ) return [agent.arguments];
   const variables = new Map(Object.entries(agent.environment));
   variables.set("XPC_SERVICE_NAME", agent.label); // set by launchd
-  const words = shellWords(named, (name) => variables.get(name));
-  const first = words.findIndex((word) => GUARD_NAME.test(word.text));
   const commands: string[][] = [[]];
-  for (const { text, operator } of words.slice(first + 1)) {
+  for (
+    const { text, operator } of shellWords(line, (name) => variables.get(name))
+  ) {
     if (operator) commands.push([]);
     else commands.at(-1)?.push(text);
   }
-  return commands.flatMap(upToDashes);
+  return commands;
 }
 
 function upToDashes(words: string[]): string[] {

@@ -1,12 +1,12 @@
 import {
   type AgentFile,
   GUARD_NAME,
+  guardCommands,
   type GuardOptions,
   guardOptions,
   isGuarded,
   type LaunchAgent,
 } from "../launch_agent.ts";
-import { shellWords } from "../shell_words.ts";
 import type { JobCommand } from "./claude_jobs.ts";
 import { folderOfJob, type SetupWorld } from "./setup_world.ts";
 
@@ -37,7 +37,8 @@ export function guardedJobs(
 }
 
 function guarded(world: SetupWorld, agent: LaunchAgent): Guarded {
-  const words = commandWords(agent);
+  const words = guardCommands(agent)
+    .find((command) => command.some((word) => GUARD_NAME.test(word))) ?? [];
   const at = words.findIndex((word) => GUARD_NAME.test(word));
   const run = words.lastIndexOf("run", at);
   const from = run > 0 ? run - 1 : at;
@@ -55,28 +56,4 @@ function guarded(world: SetupWorld, agent: LaunchAgent): Guarded {
       home: world.host.env("HOME"),
     },
   };
-}
-
-/** The words of the command that starts the guard, also within a shell line. */
-function commandWords(agent: LaunchAgent): string[] {
-  const at = agent.arguments.findIndex((word) => GUARD_NAME.test(word));
-  const line = agent.arguments[at];
-  if (
-    line === undefined || !/^-[a-z]*c$/.test(agent.arguments[at - 1] ?? "")
-  ) return agent.arguments;
-  const variables: Record<string, string> = {
-    ...agent.environment,
-    XPC_SERVICE_NAME: agent.label,
-  };
-  const commands: string[][] = [[]];
-  for (
-    const { text, operator } of shellWords(line, (name) => variables[name])
-  ) {
-    if (operator) commands.push([]);
-    else if (text !== "exec") commands.at(-1)?.push(text);
-  }
-  return commands.find((words) =>
-    words.some((word) => GUARD_NAME.test(word))
-  ) ??
-    [];
 }
