@@ -115,21 +115,14 @@ export async function readBooks(folder: string, host: Host): Promise<Books> {
  * `fcntl.flock` as well. Polls, since a blocking wait would keep signals out.
  */
 async function takeLock(
-  folder: string,
+  file: Deno.FsFile,
   host: Host,
   seconds: () => number,
-): Promise<Deno.FsFile | null> {
-  const file = openInFolder(join(folder, LOCK_FILE), {
-    append: false,
-    create: true,
-  });
+): Promise<boolean> {
   const begun = host.monotonic();
   for (let pause = 0.001;; pause = Math.min(pause * 2, 0.05)) {
-    if (file.tryLockSync(true)) return file;
-    if (host.monotonic() - begun >= seconds()) {
-      file.close();
-      return null;
-    }
+    if (file.tryLockSync(true)) return true;
+    if (host.monotonic() - begun >= seconds()) return false;
     // A little at random, so that many who wait do not come at one time.
     await host.sleep(pause * (0.5 + Math.random()));
   }
@@ -183,14 +176,11 @@ export async function updateState<R>(
   const seconds = typeof wait === "number" ? () => wait : wait;
   try {
     ensureFolder(folder, host);
-    using lock = await takeLock(folder, host, seconds);
-    if (lock === null) {
-      return {
-        done: false,
-        why: `"${
-          join(folder, LOCK_FILE)
-        }" was held by another process for ${seconds()} s`,
-      };
+    const path = join(folder, LOCK_FILE);
+    using lock = openInFolder(path, { append: false, create: true });
+    if (!await takeLock(lock, host, seconds)) {
+      const why = `"${path}" was held by another process for ${seconds()} s`;
+      return { done: false, why };
     }
     const now = host.now();
     let circuit: Circuit | undefined;

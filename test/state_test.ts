@@ -169,6 +169,19 @@ Deno.test("updateState() gives up on a lock that is held, after its time, and wr
   assert((await updateState(folder, host, open(host, "y"))).done);
 });
 
+Deno.test("updateState() leaves no file open when waiting for the lock fails", async () => {
+  using temp = new TempFolder();
+  const host = fakeHost(NOW);
+  using held = Deno.openSync(join(temp.path, "state.json.lock"), {
+    write: true,
+    create: true,
+  });
+  held.lockSync(true);
+  host.onSleep = () => Promise.reject(new Error("no more"));
+  const updated = await updateState(temp.path, host, open(host));
+  assertMatch(updated.done ? "" : updated.why, /^no more/);
+});
+
 Deno.test("updateState() keeps the lock file, whatever happens", async () => {
   using temp = new TempFolder();
   const folder = join(temp.path, "state");

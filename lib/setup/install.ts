@@ -47,7 +47,7 @@ async function installAgent(
     return;
   }
   const { launchctl } = world;
-  if (launchctl !== null) await out(world, path);
+  await out(world, path);
   write(path, text, log);
   world.tell(`${CATCHUP_LABEL}: written, "${path}"`);
   if (launchctl === null) {
