@@ -32,19 +32,20 @@ Deno.test("of 30 priority jobs that start at once exactly one gets the probe", a
     { length: 30 },
     (_, i) => runJob(home, `job-${i}`, `echo >> '${ran}'`, priority),
   );
-  let unbooked = 0;
+  let lockless = 0;
   const told = (await together(runs)).flatMap(({ code, stderr }) => {
     assertEquals(code, 0);
-    if (stderr.includes("not on the books")) unbooked++;
+    if (stderr.includes("held by another process")) lockless++;
     return markers(stderr);
   });
   const count = (kind: string): number =>
     told.filter((line) => line.startsWith(`CLAUDE_QUOTA_JOB_${kind} `)).length;
   assertEquals([count("PRIORITY_PROBE"), count("SKIPPED")], [1, 29]);
   assertEquals(textOf(ran), "\n");
-  // A busy machine may keep a skip off the books, but never in silence.
+  // A busy machine may keep a skip off the books, but never in silence: the lock
+  // is missed there, or before, when the probe was asked for.
   const booked = Object.keys(books(home).jobs ?? {}).length;
-  assertEquals(booked + unbooked, 30);
+  assert(booked + lockless >= 30, `${booked} on the books, ${lockless} not`);
 });
 
 Deno.test("a probe comes once an interval, 1800 s later again, and never with 0", async () => {
