@@ -35,10 +35,29 @@ export function randomDigits(): string {
   return Math.floor(Math.random() * 1e8).toString().padStart(8, "0");
 }
 
+/** Flushes a file to its disk, as far as its file system knows how to. */
+export function syncFile(file: Pick<Deno.FsFile, "syncSync">): void {
+  try {
+    file.syncSync();
+  } catch (error) {
+    if (!knowsNoFlush(error)) throw error;
+  }
+}
+
+/**
+ * Whether a file system has no flush at all. On macOS Deno asks for a full one
+ * (fcntl(2), F_FULLFSYNC), which network volumes refuse with ENOTSUP; for EINVAL
+ * see fsync(2).
+ */
+export function knowsNoFlush(error: unknown): boolean {
+  return error instanceof Error && "code" in error &&
+    (error.code === "ENOTSUP" || error.code === "EINVAL");
+}
+
 /** Flushes a folder, so that a rename in it survives a power cut (fsync(2)). */
 export function syncFolder(folder: string): void {
   using handle = Deno.openSync(folder, { read: true });
-  handle.syncSync();
+  syncFile(handle);
 }
 
 /**
@@ -63,7 +82,7 @@ export function replaceFile(
     {
       using file = Deno.openSync(temp, { write: true, createNew: true, mode });
       writeAllSync(file, bytes);
-      if (sync) file.syncSync();
+      if (sync) syncFile(file);
     }
     Deno.renameSync(temp, path);
   } catch (error) {

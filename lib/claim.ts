@@ -1,6 +1,6 @@
 import { ensureDirSync } from "@std/fs/ensure-dir";
 import { join } from "@std/path/join";
-import { writeAllSync } from "./atomic_file.ts";
+import { syncFile, writeAllSync } from "./atomic_file.ts";
 
 /** Folder of the claims, in the folder of the results that they are about. */
 export const CLAIMS = ".claims";
@@ -31,7 +31,7 @@ export class Claim implements Disposable {
     this.#file.truncateSync();
     this.#file.seekSync(0, Deno.SeekMode.Start);
     writeAllSync(this.#file, new TextEncoder().encode(text));
-    this.#file.syncSync();
+    syncFile(this.#file);
   }
 
   /**

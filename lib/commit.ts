@@ -1,5 +1,5 @@
 import { dirname } from "@std/path/dirname";
-import { syncFolder } from "./atomic_file.ts";
+import { knowsNoFlush, syncFolder } from "./atomic_file.ts";
 import type { ItemPaths } from "./batch_folder.ts";
 import type { DoneMarker } from "./batch_record.ts";
 import type { Claim } from "./claim.ts";
@@ -66,9 +66,13 @@ async function checkPart(
 }
 
 /** Flushes what a command has written to disk. */
-async function syncFile(path: string): Promise<void> {
+async function syncPart(path: string): Promise<void> {
   using file = Deno.openSync(path, { read: true });
-  await file.sync();
+  try {
+    await file.sync();
+  } catch (error) {
+    if (!knowsNoFlush(error)) throw error;
+  }
 }
 
 /**
@@ -101,7 +105,7 @@ export async function commitPart(
   };
   // Neither has its name yet: which one is flushed first says nothing, and
   // together they wait for the disk once.
-  const flushed = syncFile(part);
+  const flushed = syncPart(part);
   try {
     claim.write(JSON.stringify(marker) + "\n");
   } finally {

@@ -1,6 +1,11 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { join } from "@std/path/join";
-import { replaceFile, TEMP_SUFFIX, writeAllSync } from "../lib/atomic_file.ts";
+import {
+  replaceFile,
+  syncFile,
+  TEMP_SUFFIX,
+  writeAllSync,
+} from "../lib/atomic_file.ts";
 import { TempFolder } from "./files.ts";
 
 Deno.test("replaceFile() makes and replaces a file, 0600, and leaves nothing else", () => {
@@ -59,4 +64,15 @@ Deno.test("writeAllSync() goes on after short writes", () => {
   };
   writeAllSync(file, Uint8Array.from({ length: 10 }, (_, i) => i));
   assertEquals(written, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+});
+
+Deno.test("syncFile() minds only a disk that fails, not one that knows no flush", () => {
+  const flush = (code: string): void =>
+    syncFile({
+      syncSync: () => {
+        throw Object.assign(new Error(code), { code });
+      },
+    });
+  for (const code of ["ENOTSUP", "EINVAL"]) flush(code);
+  for (const code of ["EIO", "ENOSPC"]) assertThrows(() => flush(code));
 });
