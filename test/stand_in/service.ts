@@ -100,11 +100,16 @@ export async function supervise(label: string): Promise<void> {
     write: true,
   });
   if (!lock.tryLockSync(true)) return; // one process a job
-  do {
-    if (badDay(label, "spawn-scheduled") !== null) tell();
-    while (badDay(label, "spawn-scheduled") !== null) await delay(20);
-    await runOnce(label);
-  } while (takeBadDay(label, "twice") !== null);
+  if (badDay(label, "spawn-scheduled") !== null) tell();
+  while (badDay(label, "spawn-scheduled") !== null) await delay(20);
+  let last = await runOnce(label);
+  while (last !== null && takeBadDay(label, "twice") !== null) {
+    last = await runOnce(label, last);
+  }
+  const service = readService(label);
+  if (service === null || last === null) return;
+  const { pid: _, ...idle } = service;
+  writeService({ ...idle, last });
 }
 
 function tell(): void {
@@ -113,27 +118,35 @@ function tell(): void {
   } catch { /* nobody waits for it any more */ }
 }
 
-async function runOnce(label: string): Promise<void> {
+/**
+ * One run, and how it ended; null if the job was unloaded. What it leaves written
+ * down is the run at work: nobody sees a moment between it and a next one.
+ *
+ * @param before How the run before ended, which is written down with the start
+ */
+async function runOnce(
+  label: string,
+  before?: NonNullable<Service["last"]>,
+): Promise<NonNullable<Service["last"]> | null> {
   const service = readService(label);
-  if (service === null) return;
+  if (service === null) return null;
   const { plist } = service;
   service.runs++;
+  if (before !== undefined) service.last = before;
   const child = spawn(label, plist);
   if (child === null) {
-    writeService({ ...service, last: { exit: 78 } });
+    const { pid: _, ...idle } = service;
+    writeService({ ...idle, last: { exit: 78 } });
     tell();
-    return;
+    return { exit: 78 };
   }
   writeService({ ...service, pid: child.pid });
   tell();
   const status = await child.status;
   if (plist.AbandonProcessGroup !== true) signal(-child.pid, "SIGTERM");
-  writeService({
-    ...service,
-    last: status.signal === null
-      ? { exit: status.code }
-      : { signal: status.code - 128 },
-  });
+  return status.signal === null
+    ? { exit: status.code }
+    : { signal: status.code - 128 };
 }
 
 /** Null if launchd could not start the job, which it shows as exit code 78. */
