@@ -136,7 +136,7 @@ Deno.test("a call is over when claude has ended, though a grandchild holds its p
   const claude = ownClaude(
     home,
     "own",
-    `sleep 60 & echo $! > '${pid}'; printf done; exit 3`,
+    `sleep 600 & echo $! > '${pid}'; printf done; exit 3`,
   );
   const { code, stdout } = await runGuard(home, ["-p", "hi"], {
     env: { CLAUDE_REAL_BIN: join(claude, "claude") },
@@ -237,7 +237,7 @@ import fcntl, os, select, subprocess, sys, time
 r, w = os.pipe()
 fcntl.fcntl(w, fcntl.F_SETFL, fcntl.fcntl(w, fcntl.F_GETFL) | os.O_NONBLOCK)
 guard = subprocess.Popen(sys.argv[1:], stdout=w)
-deadline = time.monotonic() + 60
+deadline = time.monotonic() + 300
 while guard.poll() is None:
     if time.monotonic() > deadline: guard.kill()
     if select.select([], [w], [], 0)[1]: time.sleep(0.001)
