@@ -90,10 +90,33 @@ export function newest(text: string, label: string): string | undefined {
     : `${marker.kind} ${marker.reason}`;
 }
 
+/**
+ * For tests of a machine without claude: not where the guard, which looks there
+ * last, would find one that is installed for all users, and ask it.
+ */
+export const withoutClaude: { ignore: boolean } = {
+  ignore: ["/opt/homebrew/bin", "/usr/local/bin", "/usr/bin", "/bin"]
+    .some((folder) => isThere(join(folder, "claude"))),
+};
+if (withoutClaude.ignore) {
+  console.error(
+    "A CLAUDE IS INSTALLED: what is said without one is not tested",
+  );
+}
+
 /** A claude of its own, in a folder of its own; returns the folder. */
 export function ownClaude(home: Home, name: string, text: string): string {
   const folder = join(home.path, name);
   Deno.mkdirSync(folder, { recursive: true });
   executable(join(folder, "claude"), text);
   return folder;
+}
+
+function isThere(path: string): boolean {
+  try {
+    Deno.statSync(path);
+    return true;
+  } catch {
+    return false;
+  }
 }
