@@ -89,16 +89,7 @@ Deno.test("quota_catchup stops a job that ignores SIGTERM, with its group, and l
     while :; do sleep 1; done`,
   );
   await home.job("com.me.next", "true");
-  // In front of launchctl: its kickstart is over once both children are up.
-  const real = join(home.bin, "launchctl.real");
-  Deno.renameSync(join(home.bin, "launchctl"), real);
-  executable(
-    join(home.bin, "launchctl"),
-    `'${real}' "$@"; code=$?
-[ "$1" != kickstart ] ||
-  until [ -s '${pids}.left' ] && [ -s '${pids}.stays' ]; do sleep 0.02; done
-exit $code`,
-  );
+  home.kickstartWaitsFor(`${pids}.left`, `${pids}.stays`);
   const { code, stdout } = await home.catchUp([
     "--timeout",
     "1",
