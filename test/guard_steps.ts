@@ -1,7 +1,7 @@
 /** Steps that the tests of the guard as a process have in common. */
 import { join } from "@std/path/join";
 import { latestJobMarker } from "../lib/marker.ts";
-import { executable, textOf } from "./files.ts";
+import { executable, isThere, textOf } from "./files.ts";
 import {
   type Finished,
   type Home,
@@ -110,13 +110,4 @@ export function ownClaude(home: Home, name: string, text: string): string {
   Deno.mkdirSync(folder, { recursive: true });
   executable(join(folder, "claude"), text);
   return folder;
-}
-
-function isThere(path: string): boolean {
-  try {
-    Deno.statSync(path);
-    return true;
-  } catch {
-    return false;
-  }
 }

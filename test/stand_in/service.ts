@@ -100,16 +100,12 @@ export async function supervise(label: string): Promise<void> {
     write: true,
   });
   if (!lock.tryLockSync(true)) return; // one process a job
-  if (badDay(label, "spawn-scheduled") !== null) tell();
-  while (badDay(label, "spawn-scheduled") !== null) await delay(20);
-  let last = await runOnce(label);
-  while (last !== null && takeBadDay(label, "twice") !== null) {
-    last = await runOnce(label, last);
-  }
-  const service = readService(label);
-  if (service === null || last === null) return;
-  const { pid: _, ...idle } = service;
-  writeService({ ...idle, last });
+  do {
+    if (badDay(label, "spawn-scheduled") !== null) tell();
+    while (badDay(label, "spawn-scheduled") !== null) await delay(20);
+    await runOnce(label);
+    while (badDay(label, "unseen") !== null) await delay(20);
+  } while (takeBadDay(label, "twice") !== null);
 }
 
 function tell(): void {
@@ -118,35 +114,30 @@ function tell(): void {
   } catch { /* nobody waits for it any more */ }
 }
 
-/**
- * One run, and how it ended; null if the job was unloaded. What it leaves written
- * down is the run at work: nobody sees a moment between it and a next one.
- *
- * @param before How the run before ended, which is written down with the start
- */
-async function runOnce(
-  label: string,
-  before?: NonNullable<Service["last"]>,
-): Promise<NonNullable<Service["last"]> | null> {
+async function runOnce(label: string): Promise<void> {
   const service = readService(label);
-  if (service === null) return null;
+  if (service === null) return;
   const { plist } = service;
   service.runs++;
-  if (before !== undefined) service.last = before;
   const child = spawn(label, plist);
   if (child === null) {
-    const { pid: _, ...idle } = service;
-    writeService({ ...idle, last: { exit: 78 } });
+    writeService({ ...service, last: { exit: 78 } });
     tell();
-    return { exit: 78 };
+    return;
   }
   writeService({ ...service, pid: child.pid });
   tell();
   const status = await child.status;
   if (plist.AbandonProcessGroup !== true) signal(-child.pid, "SIGTERM");
-  return status.signal === null
-    ? { exit: status.code }
-    : { signal: status.code - 128 };
+  if (badDay(label, "twice") !== null) {
+    Deno.writeTextFileSync(`${folder}/${label}/unseen`, "");
+  }
+  writeService({
+    ...service,
+    last: status.signal === null
+      ? { exit: status.code }
+      : { signal: status.code - 128 },
+  });
 }
 
 /** Null if launchd could not start the job, which it shows as exit code 78. */
