@@ -73,6 +73,20 @@ echo "CLAUDE_QUOTA_JOB_RAN job=$label exit=$? ts=$(date +%s)" >&2`,
     return stdout;
   }
 
+  /** Puts something in front of launchctl: a kickstart is over once these files say something. */
+  kickstartWaitsFor(...files: string[]): void {
+    const launchctl = join(this.bin, "launchctl");
+    const real = `${launchctl}.real`;
+    Deno.renameSync(launchctl, real);
+    const said = files.map((file) => `[ -s '${file}' ]`).join(" && ");
+    executable(
+      launchctl,
+      `'${real}' "$@"; code=$?
+[ "$1" != kickstart ] || until ${said}; do sleep 0.02; done
+exit $code`,
+    );
+  }
+
   /** Runs the catch-up, without a probe unless that is asked for. */
   catchUp(flags: string[] = [], options: RunOptions = {}): Promise<Finished> {
     return runCatchup(this, ["--no-probe", ...flags], options);

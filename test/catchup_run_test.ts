@@ -2,6 +2,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path/join";
 import { CatchupHome } from "./catchup_home.ts";
 import { executable, textOf } from "./files.ts";
+import { withoutClaude } from "./guard_steps.ts";
 import { Home, runCatchup, runGuard, until } from "./harness.ts";
 
 const LABELS = ["com.me.a", "com.me.b", "com.me.c", "com.me.d", "com.me.e"];
@@ -88,11 +89,12 @@ Deno.test("quota_catchup stops a job that ignores SIGTERM, with its group, and l
     while :; do sleep 1; done`,
   );
   await home.job("com.me.next", "true");
+  home.kickstartWaitsFor(`${pids}.left`, `${pids}.stays`);
   const { code, stdout } = await home.catchUp([
     "--timeout",
     "1",
     "--grace",
-    "1",
+    "3",
   ]);
   assertEquals(code, 1);
   const lines = said(stdout);
@@ -110,7 +112,9 @@ Deno.test("quota_catchup stops a job that ignores SIGTERM, with its group, and l
   };
   await until(() => !alive("stays"), "the child of its group is gone");
   assertEquals(alive("left"), true);
-  Deno.kill(Number(textOf(`${pids}.left`)), "SIGKILL");
+  const left = Number(textOf(`${pids}.left`));
+  assert(left > 0); // 0 is the tests' own group
+  Deno.kill(left, "SIGKILL");
   assertEquals(home.starts("com.me.next"), 1);
   const notes = textOf(join(home.state, "catchup.log")).trimEnd().split("\n")
     .map((line) => JSON.parse(line));
@@ -171,15 +175,26 @@ Deno.test("quota_catchup says what to look at where its probe made no call", asy
   assertEquals(said(mistaken.stdout), [
     "probe: no call was made; CLAUDE_QUOTA_PROBE_ARGS has to make one, as with -p; what is owed waits",
   ]);
-  Deno.removeSync(join(home.bin, "claude"));
-  const gone = await runCatchup(home, []);
-  assertEquals(said(gone.stdout), [
-    "probe: no call was made, exit 127: see what is said above, or ask --doctor; what is owed waits",
-  ]);
-  assertMatch(gone.stderr, /^quota_guard: no claude found/);
-  for (const { code } of [mistaken, gone]) assertEquals(code, 1);
+  assertEquals(mistaken.code, 1);
   assertEquals(home.starts("com.me.a"), 0);
 });
+
+Deno.test(
+  "quota_catchup says that there is no claude to probe",
+  withoutClaude,
+  async () => {
+    await using home = new CatchupHome();
+    await home.job("com.me.a", "true");
+    Deno.removeSync(join(home.bin, "claude"));
+    const gone = await runCatchup(home, []);
+    assertEquals(said(gone.stdout), [
+      "probe: no call was made, exit 127: see what is said above, or ask --doctor; what is owed waits",
+    ]);
+    assertMatch(gone.stderr, /^quota_guard: no claude found/);
+    assertEquals(gone.code, 1);
+    assertEquals(home.starts("com.me.a"), 0);
+  },
+);
 
 Deno.test("quota_catchup says where the session is gone, and kicks nothing", async () => {
   await using home = new CatchupHome();

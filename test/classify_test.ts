@@ -2,6 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { classify } from "../lib/classify.ts";
 import type { Ending } from "../lib/ending.ts";
 import { CALLED_AT, randomMessage, seeded } from "./message_generator.ts";
+import { quickly } from "./quick.ts";
 
 /** A Monday. */
 const AT = seconds("2026-08-17T16:30:15Z");
@@ -695,30 +696,17 @@ Deno.test("classify() judges the end of an output whose front was cut off", {
   assertEquals(cut.cost_usd, 2);
 });
 
-/** In milliseconds; a pattern that goes wrong on 64 KiB takes minutes. */
-const FAR_TOO_LONG = 2_000;
-
-/** Judges once more if the machine was busy with something else. */
-function timed(stdout: Uint8Array, stderr: Uint8Array, exit: number): Ending {
-  let took = Infinity;
-  for (let tries = 0; tries < 5; tries++) {
-    const start = performance.now();
-    const ending = classify({
-      stdout,
-      stderr,
-      exit,
-      startedAt: CALLED_AT,
-      timeZone: "UTC",
-    });
-    took = performance.now() - start;
-    if (took > FAR_TOO_LONG) continue;
-    const { evidence, text } = ending;
-    assert(evidence.length <= 300 && text.length <= 200);
-    // deno-lint-ignore no-control-regex -- none of them may be there
-    assert(!/[\x00-\x1f\x7f-\x9f]/.test(evidence + text), evidence);
-    return ending;
-  }
-  throw new Error(`A call took ${took} ms`);
+function judged(stdout: Uint8Array, stderr: Uint8Array, exit: number): Ending {
+  const output = { stdout, stderr, exit, startedAt: CALLED_AT };
+  const ending = quickly(
+    () => classify({ ...output, timeZone: "UTC" }),
+    "A call",
+  );
+  const { evidence, text } = ending;
+  assert(evidence.length <= 300 && text.length <= 200);
+  // deno-lint-ignore no-control-regex -- none of them may be there
+  assert(!/[\x00-\x1f\x7f-\x9f]/.test(evidence + text), evidence);
+  return ending;
 }
 
 Deno.test(
@@ -734,8 +722,8 @@ Deno.test(
       const { text, exit, limit, resets } = randomMessage(random);
       const onStderr = random() < 0.2;
       const found = onStderr
-        ? timed(none, bytes(text), exit)
-        : timed(bytes(text), none, exit);
+        ? judged(none, bytes(text), exit)
+        : judged(bytes(text), none, exit);
       const what = `${JSON.stringify(text)}\nexit ${exit}: ${found.evidence}`;
       assertEquals(found.ending === "limit", limit, what);
       if (limit) assertEquals(found.reset_at !== null, resets, what);
@@ -765,7 +753,7 @@ Deno.test(
       );
     };
     for (let i = 0; i < RANDOM_TEXTS / 10; i++) {
-      const found = timed(noise(), noise(), random() < 0.5 ? 0 : 1);
+      const found = judged(noise(), noise(), random() < 0.5 ? 0 : 1);
       assert(found.ending !== "limit", found.evidence);
     }
   },
@@ -811,7 +799,7 @@ Deno.test("classify() is quick on inputs made to be slow", {
         const body = part.repeat(Math.ceil(size / part.length));
         for (const start of ["", "You've hit your limit · "]) {
           const text = bytes((start + body).slice(0, size - end.length) + end);
-          for (const exit of [0, 1]) timed(text, text, exit);
+          for (const exit of [0, 1]) judged(text, text, exit);
         }
       }
     }

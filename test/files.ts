@@ -7,6 +7,16 @@ export function textOf(path: string): string {
   }
 }
 
+/** Whether there is something at a path. */
+export function isThere(path: string): boolean {
+  try {
+    Deno.statSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Writes a shell script that can be run, and returns its path. */
 export function executable(path: string, text: string): string {
   Deno.writeTextFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 });

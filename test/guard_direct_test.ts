@@ -6,6 +6,7 @@ import {
   openCircuit,
   outcome,
   ownClaude,
+  withoutClaude,
 } from "./guard_steps.ts";
 import { Home, runGuard, type RunOptions } from "./harness.ts";
 import { kinds } from "./script.ts";
@@ -105,15 +106,19 @@ Deno.test("a job that is only a call is stopped by its --timeout", async () => {
   assertEquals(outcome(home, "mail"), ["ran", 143, null, "killed", 1]);
 });
 
-Deno.test("a job that is only a call says when there is no claude", async () => {
-  await using home = new Home();
-  Deno.removeSync(join(home.bin, "claude"));
-  const env = { PATH: "/usr/bin:/bin" };
-  const job = ["--job", "mail", "--", "claude", "-p"];
-  const { code, stderr } = await runGuard(home, job, { env });
-  assertEquals(code, 127);
-  assert(stderr.includes("no claude found"), stderr);
-  assertEquals(markers(stderr), [
-    "CLAUDE_QUOTA_JOB_RAN job=mail exit=127 ts=T",
-  ]);
-});
+Deno.test(
+  "a job that is only a call says when there is no claude",
+  withoutClaude,
+  async () => {
+    await using home = new Home();
+    Deno.removeSync(join(home.bin, "claude"));
+    const env = { PATH: "/usr/bin:/bin" };
+    const job = ["--job", "mail", "--", "claude", "-p"];
+    const { code, stderr } = await runGuard(home, job, { env });
+    assertEquals(code, 127);
+    assert(stderr.includes("no claude found"), stderr);
+    assertEquals(markers(stderr), [
+      "CLAUDE_QUOTA_JOB_RAN job=mail exit=127 ts=T",
+    ]);
+  },
+);

@@ -1,7 +1,7 @@
 /** Steps that the tests of the guard as a process have in common. */
 import { join } from "@std/path/join";
 import { latestJobMarker } from "../lib/marker.ts";
-import { executable, textOf } from "./files.ts";
+import { executable, isThere, textOf } from "./files.ts";
 import {
   type Finished,
   type Home,
@@ -88,6 +88,20 @@ export function newest(text: string, label: string): string | undefined {
     : marker.reason === null
     ? marker.kind
     : `${marker.kind} ${marker.reason}`;
+}
+
+/**
+ * For tests of a machine without claude: not where the guard, which looks there
+ * last, would find one that is installed for all users, and ask it.
+ */
+export const withoutClaude: { ignore: boolean } = {
+  ignore: ["/opt/homebrew/bin", "/usr/local/bin", "/usr/bin", "/bin"]
+    .some((folder) => isThere(join(folder, "claude"))),
+};
+if (withoutClaude.ignore) {
+  console.error(
+    "A CLAUDE IS INSTALLED: what is said without one is not tested",
+  );
 }
 
 /** A claude of its own, in a folder of its own; returns the folder. */

@@ -23,11 +23,14 @@ export interface RunOptions {
   stdin?: string;
 }
 
-/** Polls until `condition` gives something true and returns that. */
+/**
+ * Polls until `condition` gives something true and returns that. The time is
+ * for what hangs: a busy machine needs far less.
+ */
 export async function until<T>(
   condition: () => T | false | Promise<T | false>,
   what: string,
-  timeoutSeconds = 20,
+  timeoutSeconds = 120,
 ): Promise<T> {
   const end = performance.now() + timeoutSeconds * 1000;
   do {
@@ -36,6 +39,20 @@ export async function until<T>(
     await new Promise((resolve) => setTimeout(resolve, 20));
   } while (performance.now() < end);
   throw new Error(`Waited ${timeoutSeconds} s in vain until ${what}`);
+}
+
+/**
+ * For what has to happen within a time-out: a slow machine may need a longer one.
+ * Gives ever more seconds until the result is as hoped, and returns the last one.
+ */
+export async function patiently<T>(
+  attempt: (seconds: number) => Promise<T>,
+  hoped: (result: T) => boolean,
+): Promise<T> {
+  for (let seconds = 1;; seconds *= 2) {
+    const result = await attempt(seconds);
+    if (hoped(result) || seconds > 60) return result;
+  }
 }
 
 /**

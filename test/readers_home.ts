@@ -14,9 +14,6 @@ export const ZSH = ["/bin/zsh", "/usr/bin/zsh"].find((path) =>
   textOf(path) !== ""
 );
 
-/** Seconds; a busy machine is no failure. */
-const PATIENCE = 60;
-
 /** A home that has followed the README's section "Install". */
 export class ReadersHome extends Home {
   readonly zone = noonZone(Date.now() / 1000);
@@ -107,13 +104,20 @@ export class ReadersHome extends Home {
     const before = this.logOf(label).length;
     await this.typeWell(`launchctl kickstart gui/$(id -u)/${label}`);
     const marker = new RegExp(`^CLAUDE_QUOTA_JOB_(?:SKIPPED|RAN) .*\\n`, "m");
-    return await until(
-      () => {
-        const log = this.logOf(label).slice(before);
-        return marker.test(log) && log;
+    await this.ended(label);
+    const log = this.logOf(label).slice(before);
+    assertMatch(log, marker);
+    return log;
+  }
+
+  /** Waits until a job's process is gone: after its marker it has things to do. */
+  async ended(label: string): Promise<void> {
+    await until(
+      async () => {
+        const print = `launchctl print gui/$(id -u)/${label}`;
+        return /^\tstate = not running$/m.test(await this.typeWell(print));
       },
-      `${label} has left its marker`,
-      PATIENCE,
+      `${label} has ended`,
     );
   }
 
@@ -122,14 +126,7 @@ export class ReadersHome extends Home {
     const label = CATCHUP_LABEL;
     const before = this.logOf("claude-quota-catchup").length;
     await this.typeWell(`launchctl kickstart gui/$(id -u)/${label}`);
-    await until(
-      async () => {
-        const print = `launchctl print gui/$(id -u)/${label}`;
-        return /^\tlast exit code = \d/m.test(await this.typeWell(print));
-      },
-      "the catch-up has ended",
-      PATIENCE,
-    );
+    await this.ended(label);
     return this.logOf("claude-quota-catchup").slice(before);
   }
 }

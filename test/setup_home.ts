@@ -1,5 +1,5 @@
 /** A home in which somebody has installed the two scripts and nothing else. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertMatch } from "@std/assert";
 import { dirname } from "@std/path/dirname";
 import { join } from "@std/path/join";
 import { noonZone } from "./daytime.ts";
@@ -102,10 +102,21 @@ export class InstalledHome extends Home {
   async slot(label: string): Promise<string> {
     const before = textOf(this.log(label)).length;
     await this.launchctl("kickstart", this.target(label));
-    return await until(() => {
-      const log = textOf(this.log(label)).slice(before);
-      return /_(?:SKIPPED|RAN) .*\n$/.test(log) && log;
-    }, `${label} has left its marker`);
+    await this.ended(label);
+    const log = textOf(this.log(label)).slice(before);
+    assertMatch(log, /_(?:SKIPPED|RAN) .*\n$/);
+    return log;
+  }
+
+  /** Waits until a job's process is gone: after its marker it has things to do. */
+  async ended(label: string): Promise<void> {
+    await until(
+      async () =>
+        /^\tstate = not running$/m.test(
+          await this.launchctl("print", this.target(label)),
+        ),
+      `${label} has ended`,
+    );
   }
 
   /** The words of an agent's file. */

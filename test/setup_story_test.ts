@@ -7,7 +7,6 @@ import {
 } from "@std/assert";
 import { join } from "@std/path/join";
 import { executable, textOf } from "./files.ts";
-import { until } from "./harness.ts";
 import { InstalledHome } from "./setup_home.ts";
 
 const CATCHUP = "local.claude-quota.catchup";
@@ -115,10 +114,7 @@ Deno.test("--reload waits for no running job, and starts none without --now", as
     /runs = 1/,
   );
   await home.launchctl("kill", "SIGKILL", home.target("com.me.long"));
-  await until(async () =>
-    /state = not running/.test(
-      await home.launchctl("print", home.target("com.me.long")),
-    ), "the job has ended");
+  await home.ended("com.me.long");
   await home.catchup(["--wrap", "com.me.long", "--reload"]);
   assertMatch(
     await home.launchctl("print", home.target("com.me.long")),

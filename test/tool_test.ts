@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { endWithin, toolRunner } from "../lib/tool.ts";
 import { executable, TempFolder } from "./files.ts";
+import { patiently } from "./harness.ts";
 
 Deno.test("toolRunner() gives exit code and output, and a bare environment", async () => {
   using folder = new TempFolder();
@@ -19,7 +20,10 @@ Deno.test("toolRunner() gives exit code and output, and a bare environment", asy
 Deno.test("toolRunner() kills what takes too long and keeps what it said", async () => {
   using folder = new TempFolder();
   const tool = executable(`${folder.path}/tool`, "echo early; exec sleep 600");
-  const { timedOut, stdout } = await toolRunner(tool)([], 1);
+  const { timedOut, stdout } = await patiently(
+    (seconds) => toolRunner(tool)([], seconds),
+    ({ stdout }) => stdout !== "",
+  );
   assertEquals([timedOut, stdout], [true, "early\n"]);
 });
 

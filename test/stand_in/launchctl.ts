@@ -14,7 +14,7 @@
  * | `spawn-scheduled` | a start waits until the file is gone |
  * | `xpcproxy` | a started job is shown in that state, with its pid |
  * | `no-pid` | a started job is shown without its pid |
- * | `twice` | after its end the job is started once more |
+ * | `twice` | after its end, once that was seen, the job is started once more |
  * | `print-blocks` | print never returns |
  *
  * In the folder itself: `domain` holds an exit code, 112 or 125, for every
@@ -147,6 +147,7 @@ function kill(word: string, service: Service): number {
 async function print(service: Service): Promise<number> {
   if (badDay(service.label, "print-blocks") !== null) await ever();
   write(printService(domain, service));
+  if (service.pid === undefined) takeBadDay(service.label, "unseen");
   return 0;
 }
 

@@ -104,6 +104,7 @@ export async function supervise(label: string): Promise<void> {
     if (badDay(label, "spawn-scheduled") !== null) tell();
     while (badDay(label, "spawn-scheduled") !== null) await delay(20);
     await runOnce(label);
+    while (badDay(label, "unseen") !== null) await delay(20);
   } while (takeBadDay(label, "twice") !== null);
 }
 
@@ -128,6 +129,9 @@ async function runOnce(label: string): Promise<void> {
   tell();
   const status = await child.status;
   if (plist.AbandonProcessGroup !== true) signal(-child.pid, "SIGTERM");
+  if (badDay(label, "twice") !== null) {
+    Deno.writeTextFileSync(`${folder}/${label}/unseen`, "");
+  }
   writeService({
     ...service,
     last: status.signal === null

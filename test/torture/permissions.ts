@@ -145,10 +145,12 @@ async function ofTheCatchup(section: Section): Promise<void> {
             CLAUDE_QUOTA_DIR: home.state,
           },
         };
+        const up = join(home.path, "up");
         const stubborn =
-          `sh -c 'trap "" TERM; while :; do sleep 1; done' & sleep 600`;
+          `sh -c 'trap "" TERM; echo > "${up}"; while :; do sleep 1; done' & sleep 600`;
         await home.job("com.me.a", stubborn, env);
         await home.job("com.me.b", "true", env);
+        home.kickstartWaitsFor(up);
         const flags = grantedTo(label, home)
           .filter((flag) => nameOf(flag) !== taken)
           .map((flag) =>
@@ -159,7 +161,7 @@ async function ofTheCatchup(section: Section): Promise<void> {
           );
         const run = await runBounded(home, [
           ...wordsWith(home, "quota_catchup", flags),
-          ...["--all", "--timeout", "1", "--grace", "1"],
+          ...["--all", "--timeout", "1", "--grace", "3"],
         ]);
         // What is not looked for is left.
         killHome(home);
