@@ -65,7 +65,8 @@ Exit codes: 0 nothing wrong, 1 something is, 2 usage.`,
   --window H   a skip counts for H hours (default: today, local time)
 
 Shows the facts in their order: plist, schedule, guard, state, logs, newest outcome,
-slot, launchd, kicks, circuit, and what the next round would do. Starts nothing, spends nothing.
+slot, launchd, kicks, circuit, and what the next round would do. Starts and spends
+nothing.
 Exit codes: 0 shown, 1 no such job, 2 usage.`,
   day: `quota_catchup --day : the day of each job, hour by hour
 
