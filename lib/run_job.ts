@@ -7,6 +7,7 @@ import {
   EXIT_OWN_TROUBLE,
   type Guard,
   lockWait,
+  namedHost,
   refusalOf,
   say,
   sayTrouble,
@@ -76,7 +77,7 @@ async function recordOutcome(
   seconds: number,
 ): Promise<void> {
   if (guard.folder === null) return;
-  const recorded = await updateState(guard.folder, guard.host, (state) => ({
+  const recorded = await updateState(guard.folder, namedHost(guard), (state) => ({
     books: recordJob(state.books, label, entry),
     quick: true,
     result: null,
