@@ -72,7 +72,8 @@ export async function askForAllowance(
 function openWords(circuit: Circuit, { host }: CatchupWorld): string {
   const now = host.now();
   const until = formatInstant(circuit.open_until, now, host.timeZone());
-  return circuit.hold > now
+  // A limit may last beyond the hold.
+  return circuit.hold >= circuit.open_until
     ? `the circuit is held open by hand until ${until}`
     : `the circuit is open until ${until}`;
 }

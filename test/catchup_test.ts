@@ -212,6 +212,13 @@ Deno.test("run() does not probe a hold by hand", async () => {
   assertEquals((await stage.run()).exit, 75);
   assertEquals(stage.probes, []);
   assertMatch(stage.told.at(-1) ?? "", /held open by hand until/);
+  // A limit that a priority job met meanwhile lasts longer.
+  await stage.set(({ circuit }) => ({
+    circuit: { ...circuit, open_until: circuit.hold + 60 },
+    result: null,
+  }));
+  await stage.run();
+  assertMatch(stage.told.at(-1) ?? "", /the circuit is open until/);
 });
 
 Deno.test("run() tells of plists that share a label, and kicks the one in force only", async () => {
