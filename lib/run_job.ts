@@ -77,11 +77,16 @@ async function recordOutcome(
   seconds: number,
 ): Promise<void> {
   if (guard.folder === null) return;
-  const recorded = await updateState(guard.folder, namedHost(guard), (state) => ({
-    books: recordJob(state.books, label, entry),
-    quick: true,
-    result: null,
-  }), lockWait(guard, seconds));
+  const recorded = await updateState(
+    guard.folder,
+    namedHost(guard),
+    (state) => ({
+      books: recordJob(state.books, label, entry),
+      quick: true,
+      result: null,
+    }),
+    lockWait(guard, seconds),
+  );
   if (!recorded.done) {
     sayTrouble(
       guard,
