@@ -107,7 +107,7 @@ export class ReadersHome extends Home {
     const before = this.logOf(label).length;
     await this.typeWell(`launchctl kickstart gui/$(id -u)/${label}`);
     const marker = new RegExp(`^CLAUDE_QUOTA_JOB_(?:SKIPPED|RAN) .*\\n`, "m");
-    return await until(
+    const left = await until(
       () => {
         const log = this.logOf(label).slice(before);
         return marker.test(log) && log;
@@ -115,6 +115,16 @@ export class ReadersHome extends Home {
       `${label} has left its marker`,
       PATIENCE,
     );
+    // A kickstart of a job that is still on its way out starts nothing.
+    await until(
+      async () => {
+        const print = `launchctl print gui/$(id -u)/${label}`;
+        return /^\tstate = not running$/m.test(await this.typeWell(print));
+      },
+      `${label} has ended`,
+      PATIENCE,
+    );
+    return left;
   }
 
   /** Lets the catch-up's own agent make its round. */
