@@ -19,6 +19,7 @@ export type Allowance =
 
 /** What to do about an answer that is none, by its ending. */
 const REMEDIES: Record<string, string> = {
+  limit: "the limit still holds",
   auth: "claude is not logged in: log in once more",
   throttle: "the API asks for a pause",
   overloaded: "the API is overloaded",

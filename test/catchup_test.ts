@@ -74,7 +74,9 @@ Deno.test("run() starts nothing where the probe meets the limit", async () => {
   const result = await stage.run();
   assertEquals(result.exit, 75);
   assertEquals(stage.launchd.starts, []);
-  assertEquals(stage.told, ["probe: limit; what is owed waits"]);
+  assertEquals(stage.told, [
+    "probe: the limit still holds; what is owed waits",
+  ]);
 });
 
 Deno.test("run() starts nothing where the probe fails for another reason", async () => {
