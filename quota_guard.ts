@@ -6,7 +6,13 @@
  * @module
  */
 import { runInherited, SignalRelay } from "./lib/child.ts";
-import { EXIT_OWN_TROUBLE, type Guard, say, sayTrouble } from "./lib/guard.ts";
+import {
+  EXIT_OWN_TROUBLE,
+  type Guard,
+  namedHost,
+  say,
+  sayTrouble,
+} from "./lib/guard.ts";
 import {
   type GuardCommand,
   type Job,
@@ -41,7 +47,7 @@ function newGuard(): Guard {
   };
   try {
     const folder = stateFolder(host.env);
-    closeFolder(folder, host);
+    closeFolder(folder, namedHost(guard));
     guard.folder = folder;
   } catch (error) {
     sayTrouble(guard, `nothing is guarded: ${reasonOf(error)}`);

@@ -19,6 +19,7 @@ export type Allowance =
 
 /** What to do about an answer that is none, by its ending. */
 const REMEDIES: Record<string, string> = {
+  limit: "the limit still holds",
   auth: "claude is not logged in: log in once more",
   throttle: "the API asks for a pause",
   overloaded: "the API is overloaded",
@@ -72,7 +73,8 @@ export async function askForAllowance(
 function openWords(circuit: Circuit, { host }: CatchupWorld): string {
   const now = host.now();
   const until = formatInstant(circuit.open_until, now, host.timeZone());
-  return circuit.hold > now
+  // A limit may last beyond the hold.
+  return circuit.hold >= circuit.open_until
     ? `the circuit is held open by hand until ${until}`
     : `the circuit is open until ${until}`;
 }

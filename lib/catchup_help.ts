@@ -23,4 +23,5 @@ export const CATCHUP_HELP =
 A job is owed if it is started through quota_guard, its newest marker is a skip of
 today, and a slot of its StartCalendarInterval has passed today. With nothing owed
 nothing is spent. Exit codes: 0 done or nothing to do, 1 a job failed or could not
-be stopped, 75 the circuit is open and something is owed, 2 usage.`;
+be stopped, or no answer to the probe, 75 the circuit is open and something is owed,
+2 usage.`;

@@ -42,6 +42,11 @@ export function say(guard: Guard, line: string): void {
   guard.host.say(`quota_guard: ${line}`);
 }
 
+/** The guard's host for what speaks without a name of its own: its lines get the guard's. */
+export function namedHost(guard: Guard): Host {
+  return { ...guard.host, say: (line) => say(guard, line) };
+}
+
 /** Trouble of the guard's own: the first is said, what follows from it is not. */
 export function sayTrouble(guard: Guard, line: string): void {
   if (!guard.troubled) say(guard, line);
@@ -79,7 +84,8 @@ export async function claimPriorityProbe(
   // Mostly it is taken, and that shows without the lock.
   const seen = await circuitNow(guard);
   if (claimProbe(seen, host.now(), policy.probeInterval) === null) return false;
-  const claimed = await updateState<boolean>(guard.folder, host, (state) => {
+  const own = namedHost(guard);
+  const claimed = await updateState<boolean>(guard.folder, own, (state) => {
     const circuit = claimProbe(
       state.circuit,
       host.now(),

@@ -56,12 +56,14 @@ export function notifier(
  * Hands a notice to the user's command, as its last argument.
  *
  * @param seconds Until it is cut off
+ * @param stderr What becomes of its error output
  * @returns What went wrong, in words; null if nothing did
  */
 export async function sendNotice(
   command: string,
   text: string,
   seconds: number = SECONDS,
+  stderr: "null" | "inherit" = "null",
 ): Promise<string | null> {
   try {
     const child = new Deno.Command("/bin/sh", {
@@ -69,7 +71,7 @@ export async function sendNotice(
       args: ["-c", `${command} "$1"`, "sh", text],
       stdin: "null",
       stdout: "null",
-      stderr: "null",
+      stderr,
     }).spawn();
     const { code, timedOut } = await endWithin(child, seconds);
     if (timedOut) return `the notifier took over ${seconds} s and was cut off`;

@@ -6,7 +6,14 @@ import {
   recordEnding,
 } from "./circuit.ts";
 import type { Ending, EndingName } from "./ending.ts";
-import { circuitNow, type Guard, lockWait, say, sayTrouble } from "./guard.ts";
+import {
+  circuitNow,
+  type Guard,
+  lockWait,
+  namedHost,
+  say,
+  sayTrouble,
+} from "./guard.ts";
 import { addCall, beginCall } from "./run_file.ts";
 import { ENV } from "./settings.ts";
 import { LOCK_WAIT, readBooks, SHORT_LOCK_WAIT, updateState } from "./state.ts";
@@ -51,7 +58,7 @@ export async function recordClaudeResult(
   const keepWording = ending.ending === "suspected" && ending.text !== ""
     ? await wordingKeeper(guard, folder, ending.text)
     : null;
-  const recorded = await updateState(folder, host, (state) => {
+  const recorded = await updateState(folder, namedHost(guard), (state) => {
     const now = host.now();
     keepWording?.();
     const report = { ending, job: host.env(ENV.job) ?? null, model, passed };
@@ -89,7 +96,8 @@ async function sendNoticeOf(
     ? notice.ANSWERS_NOTICE
     : notice.openedNotice(opened, host.now(), host.timeZone());
   const problem = await notice.sendNotice(command, text);
-  if (problem !== null) say(guard, problem);
+  if (problem === null) return;
+  say(guard, `${problem}; quota_guard --notify TEXT shows why`);
 }
 
 /** Keeps a refusal in no known wording for whoever adds the wording to the table. */
@@ -115,9 +123,9 @@ async function recordAnswer(guard: Guard, startedAt: number): Promise<void> {
   if (folder === null) return;
   const noted = (books: Books, circuit: Circuit): Books =>
     recordOk(books, startedAt, lastClosed(circuit, host.now()));
-  const books = await readBooks(folder, host);
+  const books = await readBooks(folder, namedHost(guard));
   if (noted(books, await circuitNow(guard)) === books) return;
-  const recorded = await updateState(folder, host, (state) => {
+  const recorded = await updateState(folder, namedHost(guard), (state) => {
     const { circuit } = state;
     const closed = lastClosed(circuit, host.now());
     const first = state.books.last_ok < closed && startedAt >= closed &&

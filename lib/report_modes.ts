@@ -4,7 +4,7 @@ import { TAIL_BYTES } from "./child.ts";
 import { closeByHand, openByHand } from "./circuit.ts";
 import { formatDuration } from "./duration.ts";
 import { classify } from "./classify.ts";
-import { type Guard, say } from "./guard.ts";
+import { type Guard, namedHost, say } from "./guard.ts";
 import type { GuardCommand } from "./guard_arguments.ts";
 import { formatInstant, parseInstant } from "./instant.ts";
 import { reasonWord } from "./marker.ts";
@@ -35,8 +35,8 @@ export async function showStatus(
   const { folder } = guard;
   // Why there is none was said at the start.
   if (folder === null) throw new Error("There is no state to show");
-  const circuit = await readCircuit(folder, host);
-  const books = await readBooks(folder, host);
+  const circuit = await readCircuit(folder, namedHost(guard));
+  const books = await readBooks(folder, namedHost(guard));
   const now = host.now();
   const unknown = unknownWordings(folder);
   const broken = brokenRuns(folder, host);
@@ -152,7 +152,7 @@ export async function notify(guard: Guard, text: string): Promise<number> {
       `set ${ENV.notify} to a command that gets the text as its last argument`,
     );
   }
-  const problem = await sendNotice(command, text);
+  const problem = await sendNotice(command, text, undefined, "inherit");
   if (problem !== null) say(guard, problem);
   return problem === null ? 0 : EXIT_NO_NOTICE;
 }
@@ -164,7 +164,7 @@ async function change(
   const { folder } = guard;
   // Why there is none was said at the start.
   if (folder === null) return EXIT_NO_STATE;
-  const changed = await updateState(folder, guard.host, (state) => {
+  const changed = await updateState(folder, namedHost(guard), (state) => {
     const { circuit, words } = by(state);
     return { circuit, result: words };
   });

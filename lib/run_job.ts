@@ -8,6 +8,7 @@ import {
   type Guard,
   isOpen,
   lockWait,
+  namedHost,
   refusalOf,
   say,
   sayTrouble,
@@ -77,11 +78,16 @@ async function recordOutcome(
   seconds: number,
 ): Promise<void> {
   if (guard.folder === null) return;
-  const recorded = await updateState(guard.folder, guard.host, (state) => ({
-    books: recordJob(state.books, label, entry),
-    quick: true,
-    result: null,
-  }), lockWait(guard, seconds));
+  const recorded = await updateState(
+    guard.folder,
+    namedHost(guard),
+    (state) => ({
+      books: recordJob(state.books, label, entry),
+      quick: true,
+      result: null,
+    }),
+    lockWait(guard, seconds),
+  );
   if (!recorded.done) {
     sayTrouble(
       guard,

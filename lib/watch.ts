@@ -1,5 +1,5 @@
 import { holdRun } from "./broken_run.ts";
-import { type Guard, realClaude, sayTrouble } from "./guard.ts";
+import { type Guard, namedHost, realClaude, sayTrouble } from "./guard.ts";
 import type { Job } from "./guard_arguments.ts";
 import {
   callPath,
@@ -39,7 +39,7 @@ export function prepareRun(
   const { folder } = guard;
   if (folder === null) return NO_WATCH;
   try {
-    const shim = ensureShim(guard.self, folder, guard.host);
+    const shim = ensureShim(guard.self, folder, namedHost(guard));
     const { id, file } = openRun(folder, guard.host, probe);
     if (job === null) file.close();
     else hold(guard, folder, id, file, job);

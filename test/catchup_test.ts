@@ -74,7 +74,9 @@ Deno.test("run() starts nothing where the probe meets the limit", async () => {
   const result = await stage.run();
   assertEquals(result.exit, 75);
   assertEquals(stage.launchd.starts, []);
-  assertEquals(stage.told, ["probe: limit; what is owed waits"]);
+  assertEquals(stage.told, [
+    "probe: the limit still holds; what is owed waits",
+  ]);
 });
 
 Deno.test("run() starts nothing where the probe fails for another reason", async () => {
@@ -222,6 +224,13 @@ Deno.test("run() does not probe a hold by hand", async () => {
   assertEquals((await stage.run()).exit, 75);
   assertEquals(stage.probes, []);
   assertMatch(stage.told.at(-1) ?? "", /held open by hand until/);
+  // A limit that a priority job met meanwhile lasts longer.
+  await stage.set(({ circuit }) => ({
+    circuit: { ...circuit, open_until: circuit.hold + 60 },
+    result: null,
+  }));
+  await stage.run();
+  assertMatch(stage.told.at(-1) ?? "", /the circuit is open until/);
 });
 
 Deno.test("run() tells of plists that share a label, and kicks the one in force only", async () => {

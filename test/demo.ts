@@ -91,7 +91,7 @@ const logs: Record<string, string> = {
   ),
 };
 console.log(
-  "The clock of this demo stands at noon: its time zone is one where it is",
+  "This demo takes a time zone in which it is noon now",
 );
 tell("Three jobs as LaunchAgents, each behind the guard");
 for (const label of Object.keys(logs)) {

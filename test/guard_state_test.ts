@@ -45,6 +45,8 @@ Deno.test("a corrupt, empty or absurd state never costs a job its run", async ()
         line !== "" && !line.startsWith("CLAUDE_QUOTA_")
       );
       assert(said.length <= 1, stderr);
+      // In a job's log it says whose line it is.
+      for (const line of said) assertStringIncludes(line, "quota_guard: ");
       const { jobs } = JSON.parse(textOf(join(folder, "jobs.json")));
       assertEquals(jobs.a.outcome, "ran");
     });

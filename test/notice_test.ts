@@ -129,11 +129,25 @@ Deno.test("a notifier that fails is told, and changes nothing", async () => {
   const log = await home.job("a");
   assertMatch(
     log,
-    /^quota_guard: the notifier failed with exit code 7$/m,
+    /^quota_guard: the notifier failed with exit code 7; quota_guard --notify TEXT shows why$/m,
   );
   assertMatch(
     log,
     /_JOB_SKIPPED job=a reason=quota-during-run exit=1 ts=\d+\n$/,
+  );
+});
+
+Deno.test("--notify shows what the notifier says of its failure", async () => {
+  await using home = new ToldHome({}, "echo no such topic >&2; exit 7;");
+  const { code, stderr } = await runGuard(
+    home,
+    ["--notify", "It works"],
+    home.options,
+  );
+  assertEquals(code, 1);
+  assertEquals(
+    stderr,
+    "no such topic\nquota_guard: the notifier failed with exit code 7\n",
   );
 });
 

@@ -170,7 +170,7 @@ Deno.test({
     for (const { text, through } of cases) {
       home.save("com.me.nightly", nightlyWith(text));
       await home.typeWell(
-        "perl -pi -e 's|/Users/me|$ENV{HOME}|g' ~/Library/LaunchAgents/*.plist; " +
+        "perl -pi -e 's|/Users/me/|$ENV{HOME}/|g' ~/Library/LaunchAgents/*.plist; " +
           "launchctl bootstrap gui/$(id -u) ~/Library/LaunchAgents/com.me.nightly.plist",
       );
       assertMatch(await home.slot("com.me.nightly"), /_RAN .* exit=0 /);

@@ -135,6 +135,16 @@ Deno.test("--doctor: what is not by --wrap gets a remedy that works", async () =
   );
   assertEquals((await stage.run("--wrap", "old")).code, 0);
   assertEquals((await stage.run("--doctor")).code, 0);
+  job(stage, "line", {
+    ProgramArguments: [
+      ...["/bin/sh", "-c"],
+      "python3 ~/bin/claude-quota-guard.py --job line -- ~/a",
+    ],
+  });
+  await finds(
+    stage,
+    /WRONG +line: it still starts "~\/bin\/claude-quota-guard.py", .*\n +-> put the words of/,
+  );
   job(stage, "shell", {
     ProgramArguments: ["/bin/sh", "-c", "/gone/quota_guard.js --job x -- y"],
   });

@@ -49,7 +49,11 @@ function checkStart(world: SetupWorld, job: Guarded): Finding[] {
     : `${typed(world, "quota_catchup")} --wrap ${label} --reload`;
   const script = job.start.at(-1);
   const findings: Finding[] = [];
-  if (script !== undefined && PYTHON_GUARD.test(script) && isFile(script)) {
+  // In a shell line ~ and folders count from elsewhere: there it is believed.
+  if (
+    script !== undefined && PYTHON_GUARD.test(script) &&
+    (!script.startsWith("/") || isFile(script))
+  ) {
     findings.push(
       wrong(
         label,
