@@ -49,18 +49,46 @@ export function folderOf(
     : folder;
 }
 
-/** The state folders of guarded jobs, and the one of those that name none. */
+/**
+ * The state folder that is seen under launchd if nothing names one: a variable
+ * of this terminal does not reach it.
+ */
+export function ownFolder({ host }: Pick<CatchupWorld, "host">): string {
+  return stateFolder((name) => name === "HOME" ? host.env(name) : undefined);
+}
+
+/** The state folders of guarded jobs, and this world's own. */
 export function stateFolders(
-  world: Pick<CatchupWorld, "folder">,
+  world: Pick<CatchupWorld, "folder" | "host">,
   files: readonly AgentFile[],
 ): Set<string> {
-  const folders = new Set([world.folder]);
-  for (const file of files) {
-    if ("agent" in file && isGuarded(file.agent)) {
-      folders.add(folderOf(world, file.agent));
-    }
-  }
-  return folders;
+  const unnamed = folderOfUnnamed(world, files);
+  const agents = guardedAgents(files);
+  return new Set([
+    world.folder,
+    ...agents.map((agent) => folderOf({ folder: unnamed }, agent)),
+  ]);
+}
+
+function guardedAgents(files: readonly AgentFile[]): LaunchAgent[] {
+  return files.flatMap((file) =>
+    "agent" in file && isGuarded(file.agent) ? [file.agent] : []
+  );
+}
+
+/**
+ * The state folder of jobs that name none. It is this world's, by `launchctl
+ * setenv` say, unless other jobs name that one: then somebody looks at a second
+ * account.
+ */
+function folderOfUnnamed(
+  world: Pick<CatchupWorld, "folder" | "host">,
+  files: readonly AgentFile[],
+): string {
+  const named = guardedAgents(files).some((agent) =>
+    folderOf({ folder: "" }, agent) === world.folder
+  );
+  return named && world.host.env("HOME") ? ownFolder(world) : world.folder;
 }
 
 /** What was found out once for the whole round. */
@@ -81,12 +109,13 @@ export async function judgeAll(
   begun: number,
 ): Promise<{ findings: Finding[]; look: Look }> {
   const look = await Look.at(world, stateFolders(world, files));
+  const unnamed = folderOfUnnamed(world, files);
   const judgement: Judgement = {
     now: world.host.now(),
     begun,
     timeZone: world.host.timeZone(),
     window: options.window,
-    folderOf: (agent) => folderOf(world, agent),
+    folderOf: (agent) => folderOf({ folder: unnamed }, agent),
     booksOf: (folder) => look.books(folder),
   };
   return { findings: findCandidates(files, judgement), look };

@@ -49,6 +49,7 @@ export class Stage implements Disposable {
   readonly path = Deno.makeTempDirSync({ prefix: "catchup " });
   readonly agents = join(this.path, "agents");
   readonly state = join(this.path, "state");
+  readonly home = join(this.path, "home");
   readonly host: FakeHost;
   readonly launchd: FakeLaunchd;
   readonly told: string[] = [];
@@ -61,7 +62,7 @@ export class Stage implements Disposable {
   stop = new AbortController();
 
   constructor(start = NOON, timeZone = ZONE) {
-    this.host = fakeHost(start, { timeZone });
+    this.host = fakeHost(start, { timeZone, env: { HOME: this.home } });
     this.launchd = new FakeLaunchd(this.host);
     for (const folder of [this.agents, this.state]) {
       Deno.mkdirSync(folder, { mode: 0o700 });

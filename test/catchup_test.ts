@@ -105,6 +105,18 @@ Deno.test("run() looks for a job's state in the home that its plist names", asyn
   assertEquals(stage.launchd.starts, []);
 });
 
+Deno.test("run() looks for no other job's state where a second account is looked at", async () => {
+  using stage = new Stage();
+  stage.job("first");
+  const CLAUDE_QUOTA_DIR = stage.state;
+  stage.job("second", {
+    keys: { EnvironmentVariables: { CLAUDE_QUOTA_DIR } },
+  });
+  await stage.openCircuit(7200, join(stage.home, ".local/state/claude-quota"));
+  assertEquals((await stage.run()).exit, 75);
+  assertEquals(stage.launchd.starts, ["second"]);
+});
+
 Deno.test("run() with --no-probe asks nobody, but minds the circuit", async () => {
   using stage = new Stage();
   stage.job("owed");

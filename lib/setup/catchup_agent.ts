@@ -1,12 +1,12 @@
 import { dirname } from "@std/path/dirname";
 import { join } from "@std/path/join";
-import { stateFolders } from "../catchup_look.ts";
+import { ownFolder, stateFolders } from "../catchup_look.ts";
 import { isFile } from "../is_file.ts";
 import { findLaunchctl } from "../launchctl.ts";
 import type { AgentFile } from "../launch_agent.ts";
 import { type Self, startCommand } from "../shim.ts";
 import { escapeMarkup } from "./plist_text.ts";
-import { ownFolder, type SetupWorld } from "./setup_world.ts";
+import type { SetupWorld } from "./setup_world.ts";
 
 /** The catch-up's own label. */
 export const CATCHUP_LABEL = "local.claude-quota.catchup";
@@ -41,7 +41,7 @@ export function catchupWords(
   files: readonly AgentFile[],
 ): string[] {
   const awake = isFile(CAFFEINATE) ? [CAFFEINATE, "-i"] : [];
-  const folders = stateFolders({ folder: ownFolder(world) }, files);
+  const folders = stateFolders({ ...world, folder: ownFolder(world) }, files);
   const launchctl = findLaunchctl(world.host.env) ?? "/bin/launchctl";
   return [
     ...awake,

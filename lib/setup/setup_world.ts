@@ -1,8 +1,7 @@
-import { folderOf } from "../catchup_look.ts";
+import { folderOf, ownFolder } from "../catchup_look.ts";
 import type { CatchupWorld } from "../catchup_world.ts";
 import type { ConvertPlist, LaunchAgent } from "../launch_agent.ts";
 import type { Self } from "../shim.ts";
-import { stateFolder } from "../state_folder.ts";
 
 /** What setting up works with; tests put their own doors here. */
 export interface SetupWorld extends
@@ -41,14 +40,6 @@ export class Refusal extends Error {
     super(message);
     this.paste = paste;
   }
-}
-
-/**
- * The state folder that is seen under launchd if nothing names one: a variable
- * of this terminal does not reach it.
- */
-export function ownFolder({ host }: SetupWorld): string {
-  return stateFolder((name) => name === "HOME" ? host.env(name) : undefined);
 }
 
 /** The state folder that a job sees under launchd. */
