@@ -34,11 +34,13 @@ export class Look {
   }
 }
 
-/** An agent's state folder: from its own environment, since launchd's jobs share none. */
-export function folderOf(
-  { folder }: Pick<CatchupWorld, "folder">,
-  agent: LaunchAgent,
-): string {
+/**
+ * An agent's state folder: from its own environment, since launchd's jobs share
+ * none.
+ *
+ * @param unnamed That of an agent that names none
+ */
+export function folderOf(agent: LaunchAgent, unnamed: string): string {
   const { [ENV.folder]: set, HOME } = agent.environment;
   // A relative one counts from where launchd starts the job.
   const whole = (path: string): string =>
@@ -46,7 +48,7 @@ export function folderOf(
   if (set) return whole(set);
   return HOME
     ? stateFolder((name) => name === "HOME" ? whole(HOME) : undefined)
-    : folder;
+    : unnamed;
 }
 
 /**
@@ -66,7 +68,7 @@ export function stateFolders(
   const agents = guardedAgents(files);
   return new Set([
     world.folder,
-    ...agents.map((agent) => folderOf({ folder: unnamed }, agent)),
+    ...agents.map((agent) => folderOf(agent, unnamed)),
   ]);
 }
 
@@ -86,7 +88,7 @@ function folderOfUnnamed(
   files: readonly AgentFile[],
 ): string {
   const named = guardedAgents(files).some((agent) =>
-    folderOf({ folder: "" }, agent) === world.folder
+    folderOf(agent, "") === world.folder
   );
   return named && world.host.env("HOME") ? ownFolder(world) : world.folder;
 }
@@ -115,7 +117,7 @@ export async function judgeAll(
     begun,
     timeZone: world.host.timeZone(),
     window: options.window,
-    folderOf: (agent) => folderOf({ folder: unnamed }, agent),
+    folderOf: (agent) => folderOf(agent, unnamed),
     booksOf: (folder) => look.books(folder),
   };
   return { findings: findCandidates(files, judgement), look };

@@ -44,5 +44,5 @@ export class Refusal extends Error {
 
 /** The state folder that a job sees under launchd. */
 export function folderOfJob(world: SetupWorld, agent: LaunchAgent): string {
-  return folderOf({ folder: ownFolder(world) }, agent);
+  return folderOf(agent, ownFolder(world));
 }
