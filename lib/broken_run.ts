@@ -43,9 +43,9 @@ export function holdRun(
     job.resumable ? " resumable" : ""
   }`;
   file.tryLockSync(true);
-  const line = `job ${job.label}${flags}\n`;
+  const line = `job ${job.label}${flags}`;
   try {
-    writeAllSync(file, new TextEncoder().encode(line));
+    writeAllSync(file, new TextEncoder().encode(`${line}\n`));
   } catch {
     addBeside(folder, id, line);
   }
@@ -83,7 +83,7 @@ function brokenRun(
     id,
     job,
     startedAt,
-    tally: parseTally(text),
+    tally: parseTally(text, id),
     once: flags.includes(" once"),
     resumable: flags.includes(" resumable"),
   };

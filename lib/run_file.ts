@@ -8,6 +8,7 @@ import {
   type CallRecord,
   parseTally,
   PROBE_LINE,
+  signedLine,
   type Tally,
 } from "./tally.ts";
 
@@ -141,7 +142,7 @@ export function readOwnRun(
   from = 0,
 ): Tally | null {
   try {
-    return parseTally(runText(folder, id, from));
+    return parseTally(runText(folder, id, from), id);
   } catch {
     return null;
   }
@@ -182,7 +183,8 @@ function addLine(folder: string, id: string, line: string): void {
       create: false,
     });
     // A line of its own, also behind one that was cut.
-    writeAllSync(file, new TextEncoder().encode(`\n${line}`));
+    const own = `\n${signedLine(line, id)}`;
+    writeAllSync(file, new TextEncoder().encode(own));
   } catch (error) {
     // It has ended.
     if (error instanceof Deno.errors.NotFound) return;
@@ -201,7 +203,7 @@ export function addBeside(folder: string, id: string, line: string): void {
   // To the microsecond: one call may follow another within a millisecond.
   const time = Math.floor((performance.timeOrigin + performance.now()) * 1000);
   const unique = `${time}-${randomDigits()}`;
-  openInFolder(`${runPath(folder, id)} ${unique} ${line.trim()}`, {
+  openInFolder(`${runPath(folder, id)} ${unique} ${line}`, {
     append: true,
     create: true,
   }).close();

@@ -24,8 +24,8 @@ export interface Tally {
 /** First line of the file of a run that holds the probe. */
 export const PROBE_LINE = "probe\n";
 
-/** The line that a call adds before claude starts. */
-export const BEGUN_LINE = "begun\n";
+/** The line that a call adds before claude starts, unsigned. */
+export const BEGUN_LINE = "begun";
 
 /** From harmless to grave, as `end=` names them. */
 const GRAVITY: readonly (EndingName | "refused")[] = [
@@ -42,9 +42,18 @@ const GRAVITY: readonly (EndingName | "refused")[] = [
   "limit",
 ];
 
-/** The line that a call adds to its run's file. */
+/** The line that a call adds to its run's file, unsigned. */
 export function callLine(record: CallRecord): string {
-  return `call ${record.met} ${record.owedFrom ?? "-"} ${record.cost ?? "-"}\n`;
+  return `call ${record.met} ${record.owedFrom ?? "-"} ${record.cost ?? "-"}`;
+}
+
+/**
+ * A call's line as it goes into the file, with the run that it is of: the file
+ * may come to serve another run between the moment that a call opens it and the
+ * one that it writes.
+ */
+export function signedLine(line: string, run: string): string {
+  return `${line} ${run}\n`;
 }
 
 /** A finished call as a record. */
@@ -68,15 +77,20 @@ function numberField(text: string | undefined): number | null {
 /**
  * Reads a run's file; lines that are cut or unknown do not count. A call that
  * began and never told how it ended was killed, and may have had its answer.
+ *
+ * @param run Its id: what is signed with another one does not count
  */
-export function parseTally(text: string): Tally {
+export function parseTally(text: string, run: string): Tally {
   const calls: CallRecord[] = [];
   let open = 0;
+  // A line without a signature is the run's own; so is one that was cut in it.
+  const own = (signature = run): boolean => run.startsWith(signature);
   for (const line of text.split("\n")) {
-    if (line + "\n" === BEGUN_LINE) open++;
-    const [word, met, owedFrom, cost] = line.split(" ");
+    const [word, met, owedFrom, cost, signature] = line.split(" ");
+    if (word === BEGUN_LINE && own(met)) open++;
     const known = GRAVITY.find((name) => name === met);
     if (word !== "call" || known === undefined || cost === undefined) continue;
+    if (!own(signature)) continue;
     calls.push({
       met: known,
       owedFrom: numberField(owedFrom),

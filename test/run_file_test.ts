@@ -2,6 +2,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { join } from "@std/path/join";
 import {
   addCall,
+  beginCall,
   endRun,
   readRun,
   renewRun,
@@ -51,6 +52,24 @@ Deno.test("renewRun() ends a run and begins another, with nothing of the first i
   assertEquals(readRun(folder, second)?.calls, [aCall("ok")]);
   assertEquals([...Deno.readDirSync(join(folder, "runs"))].length, 1);
   assertThrows(() => renewRun(folder, host, first), Deno.errors.NotFound);
+});
+
+Deno.test("renewRun() keeps out what a call of the first run had yet to write", () => {
+  using temp = new TempFolder();
+  const folder = join(temp.path, "state");
+  const host = fakeHost(NOW);
+  const first = startRun(folder, host, false);
+  const path = join(folder, "runs", first);
+  beginCall(folder, first);
+  addCall(folder, first, aCall("limit"));
+  const late = Deno.readTextFileSync(path);
+  // It has opened the file, and is no faster.
+  using file = Deno.openSync(path, { append: true });
+  const second = renewRun(folder, host, first);
+  file.writeSync(new TextEncoder().encode(late));
+  assertEquals(readRun(folder, second)?.calls, []);
+  addCall(folder, second, aCall("ok"));
+  assertEquals(readRun(folder, second)?.calls, [aCall("ok")]);
 });
 
 Deno.test("startRun() knows a run that holds the probe, and tells runs apart", () => {

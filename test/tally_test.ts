@@ -8,12 +8,14 @@ import {
   parseTally,
   PROBE_LINE,
   type RunEnd,
+  signedLine,
   type Verdict,
   verdict,
   worstEnding,
 } from "../lib/tally.ts";
 import { aCall, anEnding } from "./samples.ts";
 
+const RUN = "1796056215-7-00000001";
 const pure = { permissions: "none" } as const;
 const NOW = 1_796_056_215;
 
@@ -189,16 +191,34 @@ Deno.test(
   },
 );
 
-Deno.test("callLine() and parseTally() return the same calls", pure, () => {
-  const calls = [
-    aCall("ok", { cost: 0.25 }),
-    aCall("limit", { owedFrom: NOW + 0.5 }),
-    aCall("refused"),
-    callRecord(anEnding("budget", { cost_usd: 1e-7 }), null),
-  ];
-  const text = PROBE_LINE + calls.map(callLine).join("");
-  assertEquals(parseTally(text), { probe: true, calls });
-  assertEquals(parseTally(""), { probe: false, calls: [] });
+Deno.test(
+  "callLine(), signedLine() and parseTally() return the same calls",
+  pure,
+  () => {
+    const calls = [
+      aCall("ok", { cost: 0.25 }),
+      aCall("limit", { owedFrom: NOW + 0.5 }),
+      aCall("refused"),
+      callRecord(anEnding("budget", { cost_usd: 1e-7 }), null),
+    ];
+    const text = PROBE_LINE + calls.map(callLine).join("\n") + "\n";
+    assertEquals(parseTally(text, RUN), { probe: true, calls });
+    const signed = calls.map((call) => signedLine(callLine(call), RUN)).join(
+      "",
+    );
+    assertEquals(parseTally(signed, RUN), { probe: false, calls });
+    assertEquals(parseTally("", RUN), { probe: false, calls: [] });
+  },
+);
+
+Deno.test("parseTally() passes over the lines of another run", pure, () => {
+  const late = [BEGUN_LINE, "call limit - -"]
+    .map((line) => signedLine(line, "1796056215-7-00000002")).join("");
+  const own = signedLine(BEGUN_LINE, RUN) + signedLine("call ok - -", RUN);
+  assertEquals(parseTally(late + own + late, RUN).calls, [aCall("ok")]);
+  // One that was cut in its signature is still its own.
+  const cut = signedLine("call limit - -", RUN).slice(0, -9);
+  assertEquals(parseTally(`${cut}\n`, RUN).calls, [aCall("limit")]);
 });
 
 Deno.test(
@@ -206,8 +226,8 @@ Deno.test(
   pure,
   () => {
     const text = "call ok - -\ncall nonsense - -\n\nx\ncall limit -\ncall li";
-    assertEquals(parseTally(text).calls, [aCall("ok")]);
-    assertEquals(parseTally("call limit x y\n").calls, [aCall("limit")]);
+    assertEquals(parseTally(text, RUN).calls, [aCall("ok")]);
+    assertEquals(parseTally("call limit x y\n", RUN).calls, [aCall("limit")]);
   },
 );
 
@@ -216,7 +236,10 @@ Deno.test(
   pure,
   () => {
     const begun = (...rest: CallRecord[]): CallRecord[] =>
-      parseTally(BEGUN_LINE.repeat(2) + rest.map(callLine).join("")).calls;
+      parseTally(
+        [BEGUN_LINE, BEGUN_LINE, ...rest.map(callLine)].join("\n"),
+        RUN,
+      ).calls;
     assertEquals(begun(aCall("ok"), aCall("limit")), [
       aCall("ok"),
       aCall("limit"),

@@ -496,13 +496,24 @@ const list: Target = {
 const records: Target = {
   name: "small records",
   corpus: [
-    bytes(`probe\n${BEGUN_LINE}call ok - 0.25\ncall limit 1796056215 -\n`),
+    bytes(
+      `probe\n${BEGUN_LINE} 1\ncall ok - 0.25 1\ncall limit 1796056215 - 12\n`,
+    ),
     bytes('{"name":"a","bytes":3,"sha256":"","file":"a.md"}'),
   ],
-  words: [BEGUN_LINE, "call ", "limit", "refused", " - -\n", "NaN", "1e999"],
+  words: [
+    BEGUN_LINE,
+    "\n",
+    "call ",
+    "limit",
+    "refused",
+    " - -\n",
+    "NaN",
+    "1e999",
+  ],
   check(input): void {
     const text = textFrom(input);
-    const tally = parseTally(text);
+    const tally = parseTally(text, "12");
     for (const { cost, owedFrom } of tally.calls) {
       assert(cost === null || Number.isFinite(cost));
       assert(owedFrom === null || Number.isFinite(owedFrom));
