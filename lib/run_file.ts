@@ -79,7 +79,8 @@ export function renewRun(folder: string, host: Host, id: string): string {
   const next = newId(host);
   Deno.renameSync(runPath(folder, id), runPath(folder, next));
   try {
-    if (runLength(folder, next) > 0) Deno.truncateSync(runPath(folder, next));
+    const path = runPath(folder, next);
+    if (Deno.statSync(path).size > 0) Deno.truncateSync(path);
   } catch (error) {
     endRun(folder, next);
     throw error;
